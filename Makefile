@@ -1,0 +1,49 @@
+# Makefile -- the front door: each target installs what is missing, builds, then runs.
+# make test | demo | bench | check | mutants | kernels | format     (PRESET=debug make test builds another preset)
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := test
+
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+BIN := $(BUILD)/bin
+CONFIGURE = cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+
+# Kernels that tests and demos make stay in the build folder.
+export RESILIN_CACHE_DIR := $(CURDIR)/$(BUILD)/kernel-cache
+
+.PHONY: test demo bench check mutants kernels format build
+build:
+	@tools/install.sh build
+	@mkdir -p build
+	@$(CONFIGURE)
+	cmake --build $(BUILD) --parallel $(JOBS)
+
+test: build
+	ctest --preset $(PRESET) --parallel $(JOBS) $(CTEST_ARGS)
+
+demo: build
+	$(BIN)/resilin demo
+
+bench: build
+	@tools/install.sh bench
+	cmake --build $(BUILD) --parallel $(JOBS) --target benchmarks
+	@for name in $$(cat $(BUILD)/benchmarks.txt); do $(BIN)/$$name; done
+
+# Everything a review wants: the yard's rules, headers that compile alone, the oldest clang, the sanitizers.
+check:
+	@tools/install.sh check
+	tools/check.sh
+
+# Each fault injected into the generator must turn the ops of its form red.
+mutants: build
+	$(BIN)/sweep --test-suite=mutants --no-skip
+
+# Prints the generated kernels of the sweep.
+kernels: build
+	@$(BIN)/sweep --test-suite=kernels --no-skip
+
+format:
+	@tools/install.sh check
+	find src tests tools bench examples python -name '*.h' -o -name '*.cpp' 2>/dev/null | xargs -r -n 20 -P $(JOBS) clang-format-14 -i

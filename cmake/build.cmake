@@ -1,0 +1,143 @@
+# cmake/build.cmake -- compiler flags and the functions that turn lists of sources into targets.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+
+# Libraries and programs share one folder: plug-ins and the kernel pack are looked for beside the code that asks for them.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+set(RESILIN_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
+
+find_program(RESILIN_CCACHE ccache)
+if(RESILIN_CCACHE)
+  # Without this sloppiness ccache refuses sources that use a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${RESILIN_CCACHE})
+endif()
+
+find_package(Threads REQUIRED)
+
+# Flags of everything that is compiled here.
+add_library(resilin_flags INTERFACE)
+target_compile_options(resilin_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -ffp-contract=off)
+target_include_directories(resilin_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(resilin_flags INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(resilin_flags INTERFACE -fpch-preprocess)
+else()
+  target_compile_options(resilin_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+if(RESILIN_SANITIZE)
+  target_compile_options(resilin_flags INTERFACE -fsanitize=${RESILIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(resilin_flags INTERFACE -fsanitize=${RESILIN_SANITIZE})
+endif()
+
+# Instruction sets are chosen by the end of a file's name; the code in such a file runs only after a CPUID check.
+function(resilin_isa_flags)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  set(avx2 -mavx2 -mfma -mf16c)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512bf16)
+  set(amx ${avx512} -mamx-tile -mamx-bf16)
+  foreach(file ${ARGN})
+    if(file MATCHES "_(avx2|avx512|amx)\\.cpp$")
+      set_source_files_properties(${file} DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES COMPILE_OPTIONS "${${CMAKE_MATCH_1}}")
+    endif()
+  endforeach()
+endfunction()
+
+# resilin_sources(<folder> <file>...) adds files of src/resilin/<folder> to the library.
+function(resilin_sources folder)
+  list(TRANSFORM ARGN PREPEND src/resilin/${folder}/ OUTPUT_VARIABLE paths)
+  resilin_isa_flags(${paths})
+  set_property(GLOBAL APPEND PROPERTY RESILIN_SOURCES ${paths})
+endfunction()
+
+# A hash of the sources between the text of a nest and its code is part of the key of every cached kernel, so that a changed generator never meets
+# kernels of the old one. It is taken at each build, and costs a compile only when it changes.
+function(resilin_fingerprint target)
+  file(GLOB sources CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/src/resilin/loop/*.cpp
+    ${PROJECT_SOURCE_DIR}/src/resilin/loop/*.h
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/llvm/*.cpp
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/llvm/*.h
+  )
+  list(APPEND sources
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/compile.cpp
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/generate.cpp
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/image.cpp
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/kernel.h
+    ${PROJECT_SOURCE_DIR}/src/resilin/codegen/link.cpp
+  )
+  set(script ${PROJECT_SOURCE_DIR}/cmake/fingerprint.cmake)
+  set(output ${PROJECT_BINARY_DIR}/fingerprint.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} "-DSOURCES=${sources}" -DOUTPUT=${output} -P ${script}
+    DEPENDS ${sources} ${script}
+    COMMENT "Hashing the sources of the generator"
+    VERBATIM
+  )
+  target_sources(${target} PRIVATE ${output})
+endfunction()
+
+# The objects (which tests link, to reach what is hidden) and the shared library made of them.
+function(resilin_library)
+  get_property(sources GLOBAL PROPERTY RESILIN_SOURCES)
+  add_library(resilin_objects OBJECT ${sources})
+  set_target_properties(resilin_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(resilin_objects PUBLIC resilin_flags)
+  resilin_fingerprint(resilin_objects)
+
+  add_library(resilin SHARED)
+  set(map ${PROJECT_SOURCE_DIR}/cmake/resilin.map)
+  target_link_libraries(resilin PRIVATE resilin_objects)
+  target_include_directories(resilin INTERFACE ${PROJECT_SOURCE_DIR}/src)
+  # Pool threads and mapped kernels live as long as the process, so the code stays too.
+  target_link_options(resilin PRIVATE -Wl,--version-script=${map} -Wl,-z,nodelete)
+  set_target_properties(resilin PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS ${map} SOVERSION 0 VERSION ${PROJECT_VERSION})
+endfunction()
+
+# resilin_plugin_llvm(<file>...) makes libresilin_llvm.so of files of src/resilin/codegen/llvm; nothing when the list is empty.
+function(resilin_plugin_llvm)
+  if(NOT ARGN)
+    return()
+  endif()
+  find_program(RESILIN_LLVM_CONFIG llvm-config-19 REQUIRED)
+  execute_process(COMMAND ${RESILIN_LLVM_CONFIG} --includedir OUTPUT_VARIABLE include OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${RESILIN_LLVM_CONFIG} --libdir OUTPUT_VARIABLE libdir OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  list(TRANSFORM ARGN PREPEND src/resilin/codegen/llvm/)
+  add_library(resilin_llvm MODULE ${ARGN})
+  target_include_directories(resilin_llvm SYSTEM PRIVATE ${include})
+  target_compile_options(resilin_llvm PRIVATE -fno-rtti)
+  target_link_libraries(resilin_llvm PRIVATE resilin_flags ${libdir}/libLLVM-19.so)
+  if(RESILIN_SANITIZE)
+    target_compile_options(resilin_llvm PRIVATE -fno-sanitize=vptr)  # which needs RTTI
+  else()
+    target_link_options(resilin_llvm PRIVATE -Wl,-z,defs)  # it may not lean on libresilin
+  endif()
+endfunction()
+
+# resilin_tool(<file>...) makes the program `resilin` of files of tools/resilin; nothing when the list is empty.
+function(resilin_tool)
+  if(NOT ARGN)
+    return()
+  endif()
+  list(TRANSFORM ARGN PREPEND tools/resilin/)
+  add_executable(resilin_program ${ARGN})
+  set_target_properties(resilin_program PROPERTIES OUTPUT_NAME resilin)
+  target_link_libraries(resilin_program PRIVATE resilin_flags resilin)
+  if(TARGET resilin_llvm)
+    add_dependencies(resilin_program resilin_llvm)
+  endif()
+endfunction()

@@ -1,0 +1,41 @@
+// tests/support/main.cpp -- the main function of every test program; a run in which no test ran has failed.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cstdio>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+unsigned g_tests_run = 0;
+
+/// Counts the tests that pass the filters.
+struct RunCounter : doctest::IReporter {
+  explicit RunCounter(const doctest::ContextOptions&) {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats& stats) override { g_tests_run = stats.numTestCasesPassingFilters; }
+  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+
+REGISTER_LISTENER("run_counter", 1, RunCounter);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context(argc, argv);
+  const int result = context.run();
+  if (context.shouldExit()) return result;
+  if (g_tests_run == 0) {
+    std::fprintf(stderr, "no test ran: the filters exclude all of them\n");
+    return 1;
+  }
+  return result;
+}
