@@ -1,0 +1,79 @@
+// src/resilin/base/error.h -- the exception types of the engine and the one assertion macro.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#if defined(__GNUC__)
+#define RESILIN_API __attribute__((visibility("default")))
+#else
+#define RESILIN_API
+#endif
+
+namespace resilin {
+
+/// Base of every exception the engine throws: one message, extended on its way up by `context`.
+class RESILIN_API Error : public std::exception {
+ public:
+  explicit Error(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+  /// Appends where the error happened (op, scope, line) and gives back the same error.
+  Error& context(const std::string& where);
+
+ private:
+  std::string message_;
+};
+
+/// Sizes do not fit.
+class RESILIN_API ShapeError : public Error {
+  using Error::Error;
+};
+/// A dtype is not accepted.
+class RESILIN_API DtypeError : public Error {
+  using Error::Error;
+};
+/// A value is out of its range.
+class RESILIN_API ArgumentError : public Error {
+  using Error::Error;
+};
+/// A position lies outside an axis.
+class RESILIN_API IndexError : public Error {
+  using Error::Error;
+};
+/// Not positive definite, no convergence, division of integers by zero.
+class RESILIN_API NumericError : public Error {
+  using Error::Error;
+};
+/// An unknown size would have to decide.
+class RESILIN_API DataDependentError : public Error {
+  using Error::Error;
+};
+/// True in principle, absent here; the message says what is missing.
+class RESILIN_API UnsupportedError : public Error {
+  using Error::Error;
+};
+/// An allocation was refused.
+class RESILIN_API MemoryError : public Error {
+  using Error::Error;
+};
+/// A file, checkpoint or cache could not be read or written.
+class RESILIN_API IoError : public Error {
+  using Error::Error;
+};
+/// A bug of the engine itself; only RESILIN_ASSERT throws it.
+class RESILIN_API InternalError : public Error {
+  using Error::Error;
+};
+
+/// Throws the InternalError of a failed assertion.
+[[noreturn]] RESILIN_API void fail_assertion(const char* condition, const char* file, int line, const std::string& detail);
+
+}  // namespace resilin
+
+/// Throws InternalError with file, line, condition and the detail text when `condition` is false.
+#define RESILIN_ASSERT(condition, detail) \
+  do { \
+    if (!(condition)) ::resilin::fail_assertion(#condition, __FILE__, __LINE__, (detail)); \
+  } while (false)
