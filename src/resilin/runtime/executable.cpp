@@ -1,0 +1,187 @@
+// src/resilin/runtime/executable.cpp -- Executable: a plan with the code of its kernels, and how it runs.
+#include "resilin/runtime/executable.h"
+
+#include <atomic>
+#include <utility>
+
+#include "resilin/runtime/launch.h"
+
+namespace resilin {
+namespace {
+
+std::atomic<i64> launches{0};
+
+template <class... Lambdas>
+struct Overloaded : Lambdas... {
+  using Lambdas::operator()...;
+};
+template <class... Lambdas>
+Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
+
+// One call of a plan: values of symbols and integers, and the tensors in the slots.
+class Call {
+ public:
+  Call(const Plan& plan, std::span<const std::shared_ptr<const Code>> code, std::span<const Tensor* const> inputs, SymbolValues symbols,
+       std::span<const Number> numbers)
+      : plan_(plan), code_(code), numbers_(numbers), symbols_(std::move(symbols)), slots_(static_cast<std::size_t>(plan.slot_count)) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) slots_[i] = *inputs[i];
+    integers_.resize(plan.integers.size(), 0);
+    plan_.integers.evaluate(symbols_, integers_.data());
+    check_sizes();
+  }
+
+  Outputs run() {
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      run_step(plan_.steps[s].body, code_[s].get());
+      for (const int slot : plan_.steps[s].free) tensor(slot) = Tensor();
+    }
+    Outputs outputs;
+    for (const int slot : plan_.outputs) outputs.push_back(tensor(slot));
+    return outputs;
+  }
+
+ private:
+  Tensor& tensor(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  i64 integer(int index) const { return integers_[static_cast<std::size_t>(index)]; }
+
+  void check_sizes() const {
+    for (const PlanCheck& check : plan_.checks) {
+      if (integer(check.a) != integer(check.b)) throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
+    }
+  }
+  Shape dims(const IntegerRange& range) const {
+    Shape out;
+    for (int i = 0; i < range.count; ++i) out.push_back(integer(range.first + i));
+    return out;
+  }
+
+  void run_step(const StepBody& body, const Code* code) {
+    std::visit(Overloaded{[&](const AllocateStep& step) { allocate(step); }, [&](const AliasStep& step) { alias(step); },
+                          [&](const LaunchStep& step) {
+                            launches.fetch_add(1, std::memory_order_relaxed);
+                            launch(step, *code, integers_, slots_, numbers_);
+                          },
+                          [&](const ContractStep& step) {
+                            launches.fetch_add(1, std::memory_order_relaxed);
+                            contract(step, tensor(step.a), tensor(step.b), tensor(step.out));
+                          },
+                          [&](const ExternStep& step) { run_extern(step); }},
+               body);
+  }
+
+  void allocate(const AllocateStep& step) {
+    const Shape shape = dims(step.shape);
+    if (step.strides.count == 0) {
+      tensor(step.slot) = Tensor::allocate(shape, step.dtype);
+      return;
+    }
+    const i64 bytes = product(shape).value() * size_bytes(step.dtype);  // strides are a dense order of the axes
+    tensor(step.slot) = Tensor::unchecked_view(Storage::allocate(bytes), step.dtype, 0, shape, dims(step.strides));
+  }
+
+  void alias(const AliasStep& step) {
+    const Tensor& source = tensor(step.source);
+    tensor(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + integer(step.offset), dims(step.shape), dims(step.strides));
+  }
+
+  Dim concrete(Dim e) const {
+    return evaluate(e, [&](Symbol s) { return symbols_[static_cast<std::size_t>(s.index)]; });
+  }
+  void run_extern(const ExternStep& step) {
+    std::vector<Tensor> inputs;
+    for (const int slot : step.inputs) inputs.push_back(slot < 0 ? Tensor() : tensor(slot));
+    std::vector<Tensor> outputs;
+    for (const ir::Type& type : step.output_types) {
+      if (!step.fresh.empty()) {
+        outputs.emplace_back();
+        continue;
+      }
+      Shape shape;
+      for (const Dim d : type.shape) shape.push_back(concrete(d));
+      outputs.push_back(Tensor::allocate(shape, type.dtype));
+    }
+    const auto number = [&](Number n) { return n.is_argument() ? numbers_[static_cast<std::size_t>(n.argument_index())] : n; };
+    const ir::Attrs attrs(step.attrs.info().map_values(step.attrs.data(), [&](Dim d) { return concrete(d); }, number), &step.attrs.info());
+    std::get<ir::Extern>(step.op->lower).run({inputs, attrs.ref(), outputs});
+    for (std::size_t o = 0; o < outputs.size(); ++o) tensor(step.outputs[o]) = outputs[o];
+    if (step.fresh.empty()) return;
+    for (const ExternStep::FreshSize& fresh : step.fresh) {
+      symbols_[static_cast<std::size_t>(fresh.symbol)] = outputs[static_cast<std::size_t>(fresh.output)].size(fresh.axis).value();
+    }
+    plan_.integers.evaluate(symbols_, integers_.data());
+  }
+
+  const Plan& plan_;
+  std::span<const std::shared_ptr<const Code>> code_;
+  std::span<const Number> numbers_;
+  SymbolValues symbols_;
+  SmallVector<i64, 40> integers_;
+  SmallVector<Tensor, 6> slots_;
+};
+
+}  // namespace
+
+LaunchStats launch_stats() { return {launches.load(std::memory_order_relaxed)}; }
+
+Executable::Executable(Plan plan) : plan_(std::move(plan)) {
+  for (const Step& step : plan_.steps) {
+    const LaunchStep* launch = std::get_if<LaunchStep>(&step.body);
+    code_.push_back(launch == nullptr ? nullptr : kernel_for(*launch->nest, launch->text));
+  }
+}
+
+Outputs Executable::run(std::span<const Tensor* const> inputs, SymbolValues symbols, std::span<const Number> numbers) const {
+  return Call(plan_, code_, inputs, std::move(symbols), numbers).run();
+}
+
+namespace {
+
+void check_counts(const Plan& plan, std::size_t inputs, std::size_t parameters, std::size_t numbers) {
+  const ir::Graph& graph = plan.graph;
+  if (static_cast<int>(inputs) == graph.input_count() && parameters == plan.bindings.parameters.size() && numbers == graph.numbers().size()) return;
+  throw ArgumentError(cat("run: ", inputs, " inputs, ", parameters, " integers and ", numbers, " numbers given; the graph takes ", graph.input_count(), ", ",
+                          plan.bindings.parameters.size(), " and ", graph.numbers().size()));
+}
+
+void check_declared(const Facts& facts, std::span<const i64> symbols) {
+  for (std::size_t s = 0; s < symbols.size(); ++s) {
+    const Range declared = facts.range(Dim::symbol('s', static_cast<int>(s)));
+    if (symbols[s] < declared.low || symbols[s] > declared.high) {
+      throw ArgumentError(cat("run: size s", s, " is ", symbols[s], "; it was declared to lie in [", declared.low, ", ", declared.high, "]"));
+    }
+  }
+}
+
+bool fits(const Tensor& x, const ir::Type& type, std::span<const i64> symbols) {
+  if (x.dtype() != type.dtype || x.ndim() != type.ndim()) return false;
+  const auto value = [&](Dim e) { return evaluate(e, [&](Symbol s) { return symbols[static_cast<std::size_t>(s.index)]; }); };
+  const Strides strides = ir::strides_of(type);
+  for (std::size_t a = 0; a < type.shape.size(); ++a) {
+    if (!(x.shape()[a] == value(type.shape[a]))) return false;
+    const bool stride_counts = !(x.shape()[a] == 1) && !(x.numel() == 0);
+    if (stride_counts && !(x.strides()[a] == value(strides[a]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters, std::span<const Number> numbers) {
+  const Plan& plan = executable.plan();
+  check_counts(plan, inputs.size(), parameters.size(), numbers.size());
+  const auto refuse = [&](int input) {
+    const Tensor& x = *inputs[static_cast<std::size_t>(input)];
+    throw ShapeError(cat("run: input ", input, " does not fit: it is ", x.dtype(), x.shape(), " with strides ", x.strides(), "; it must be ", plan.graph.type({input})));
+  };
+  for (int v = 0; v < plan.graph.input_count(); ++v) {
+    if (inputs[static_cast<std::size_t>(v)]->ndim() != plan.graph.type({v}).ndim()) refuse(v);
+  }
+  SymbolValues symbols = plan.bindings.bind(inputs, parameters);
+  check_declared(plan.graph.facts(), symbols);
+  for (int v = 0; v < plan.graph.input_count(); ++v) {
+    if (!fits(*inputs[static_cast<std::size_t>(v)], plan.graph.type({v}), symbols)) refuse(v);
+  }
+  return executable.run(inputs, std::move(symbols), numbers);
+}
+
+}  // namespace resilin

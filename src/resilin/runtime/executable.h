@@ -1,0 +1,45 @@
+// src/resilin/runtime/executable.h -- Executable: a plan with the code of its kernels, and how it runs.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "resilin/codegen/compile.h"
+#include "resilin/plan/plan.h"
+#include "resilin/tensor/tensor.h"
+
+namespace resilin {
+
+/// The code of a nest, made at most once in a process for each text. Thread-safe.
+std::shared_ptr<const Code> kernel_for(const loop::Nest& nest, const std::string& text);
+
+/// Counts since the process started; for tests, benches and the profiler.
+struct LaunchStats {
+  i64 launches = 0;  // kernels and contractions
+};
+LaunchStats launch_stats();
+
+using Outputs = SmallVector<Tensor, 2>;
+
+/// A plan that can run. Immutable; calls from several threads are independent.
+class Executable {
+ public:
+  /// Compiles or loads every kernel of the plan.
+  explicit Executable(Plan plan);
+  const Plan& plan() const { return plan_; }
+
+  /// Runs the steps on the graph's inputs, symbols (plan().bindings) and numbers, in order.
+  /// The caller vouches that the inputs have the dtypes and layouts of the graph's input types (see `run_checked`).
+  /// Throws what a kernel reports (IndexError, NumericError), ShapeError where a size check fails, MemoryError.
+  Outputs run(std::span<const Tensor* const> inputs, SymbolValues symbols, std::span<const Number> numbers) const;
+
+ private:
+  Plan plan_;
+  std::vector<std::shared_ptr<const Code>> code_;  // per step; null for steps without a kernel
+};
+
+/// As Executable::run, after checking every input against its type and every size against what was declared of it: ShapeError or ArgumentError naming it.
+Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters, std::span<const Number> numbers);
+
+}  // namespace resilin
