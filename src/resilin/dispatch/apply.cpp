@@ -1,0 +1,51 @@
+// src/resilin/dispatch/apply.cpp -- apply(): the one verb for tensors, answered by Execute now or by Trace into a graph.
+#include "resilin/dispatch/apply.h"
+
+#include "resilin/dispatch/execute.h"
+#include "resilin/dispatch/trace.h"
+
+namespace resilin {
+namespace {
+
+void check_inputs(const ir::OpDef& op, std::span<const Input> inputs) {
+  const bool has_list = op.inputs.size() > 0 && op.inputs[op.inputs.size() - 1].kind == ir::InputKind::List;
+  const std::size_t fixed = op.inputs.size() - (has_list ? 1 : 0);
+  if (inputs.size() < fixed || (!has_list && inputs.size() > fixed)) {
+    throw ArgumentError(cat(op.name, ": ", inputs.size(), " inputs given; it takes ", fixed, has_list ? " and a list" : ""));
+  }
+  if (has_list && inputs.size() == fixed) throw ArgumentError(cat(op.name, ": expected a non-empty list of tensors"));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ir::InputDef& definition = op.inputs[std::min(i, op.inputs.size() - 1)];
+    if (!inputs[i].is_tensor() && !inputs[i].is_number() && definition.kind != ir::InputKind::Optional) {
+      throw ArgumentError(cat(op.name, ": input '", definition.name, "' is an undefined tensor"));
+    }
+  }
+}
+
+}  // namespace
+
+Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  check_inputs(op, inputs);
+  if (Tracer* tracer = active_tracer()) return tracer->apply(op, inputs, attrs, destination);
+  for (const Input& input : inputs) {
+    if (input.is_tensor() && input.tensor().is_traced()) throw ArgumentError(cat(op.name, ": a traced tensor is used outside its trace; it holds no data"));
+  }
+  return execute(op, inputs, attrs, destination);
+}
+
+Tensor apply_one(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  return std::move(apply(op, inputs, attrs, destination)[0]);
+}
+
+Tensor apply_one(const ir::OpDef& op, std::initializer_list<Input> inputs) {
+  static const ir::Attrs kNone;
+  return apply_one(op, std::span<const Input>(inputs.begin(), inputs.size()), kNone.ref());
+}
+
+const Tensor& apply_into(const Tensor& destination, const ir::OpDef& op, std::initializer_list<Input> inputs) {
+  static const ir::Attrs kNone;
+  apply_one(op, std::span<const Input>(inputs.begin(), inputs.size()), kNone.ref(), &destination);
+  return destination;
+}
+
+}  // namespace resilin
