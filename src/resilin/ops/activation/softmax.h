@@ -1,0 +1,19 @@
+// src/resilin/ops/activation/softmax.h -- softmax along an axis.
+#pragma once
+
+#include "resilin/dispatch/apply.h"
+#include "resilin/ops/registry.h"
+
+namespace resilin {
+
+extern const OpTable kSoftmaxOps;
+
+struct SoftmaxAttrs {
+  i64 axis = -1;
+  static constexpr auto fields() { return std::tuple{field("axis", &SoftmaxAttrs::axis, "Axis to normalise over.")}; }
+};
+
+/// exp(x - max) / sum(exp(x - max)) along the axis. [...] -> [...]; floats only; a row of -inf gives NaN as PyTorch's does.
+RESILIN_API Tensor softmax(const Tensor& x, const SoftmaxAttrs& attrs = {});
+
+}  // namespace resilin

@@ -1,0 +1,124 @@
+// src/resilin/ops/pointwise/elementary.cpp -- elementary functions of one tensor.
+#include "resilin/ops/pointwise/elementary.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "resilin/ir/attrs_info.h"
+#include "resilin/loop/math.h"
+#include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/pointwise/pointwise.h"
+
+namespace resilin {
+namespace {
+
+using ir::OpDef;
+using ir::PointwiseContext;
+
+// What differs between functions of one float.
+struct Elementary {
+  std::string_view name;
+  std::string_view doc;
+  loop::Scalar (*formula)(PointwiseContext&);
+  ir::Vjp vjp;
+  ir::Reference reference;
+  ir::Samples samples = ops::samples_unary;
+};
+consteval OpDef elementary(const Elementary& e) {
+  return {
+      .name = e.name,
+      .doc = e.doc,
+      .inputs = {{"x", "[...]"}},
+      .promote = ir::Promotion::Floating,
+      .dtypes = ir::kFloats,
+      .infer = ir::infer_pointwise,
+      .lower = ir::Pointwise{e.formula},
+      .vjp = e.vjp,
+      .reference = e.reference,
+      .samples = e.samples,
+  };
+}
+
+std::vector<Tensor> erf_vjp(const ir::VjpCall& call) {
+  const Tensor& x = call.inputs[0];
+  return {mul(mul(call.grads[0], 2 * std::numbers::inv_sqrtpi), exp(neg(mul(x, x))))};
+}
+std::vector<Tensor> rsqrt_vjp(const ir::VjpCall& call) {
+  const Tensor& y = call.outputs[0];
+  return {mul(mul(call.grads[0], -0.5), y * y * y)};
+}
+
+constexpr OpDef exp_op = elementary({
+    .name = "exp",
+    .doc = "e to the power x.",
+    .formula = [](PointwiseContext& c) { return loop::exp(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] * call.outputs[0]}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::exp(x); }); },
+});
+
+constexpr OpDef log_op = elementary({
+    .name = "log",
+    .doc = "Natural logarithm of x.",
+    .formula = [](PointwiseContext& c) { return loop::log(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] / call.inputs[0]}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::log(x); }); },
+    .samples = ops::samples_positive,
+});
+
+constexpr OpDef tanh_op = elementary({
+    .name = "tanh",
+    .doc = "Hyperbolic tangent of x.",
+    .formula = [](PointwiseContext& c) { return loop::tanh(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] * (1 - call.outputs[0] * call.outputs[0])}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::tanh(x); }); },
+});
+
+constexpr OpDef erf_op = elementary({
+    .name = "erf",
+    .doc = "Error function of x.",
+    .formula = [](PointwiseContext& c) { return loop::erf(c.input(0)); },
+    .vjp = erf_vjp,
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::erf(x); }); },
+});
+
+constexpr OpDef sigmoid_op = elementary({
+    .name = "sigmoid",
+    .doc = "1 / (1 + exp(-x)).",
+    .formula = [](PointwiseContext& c) { return loop::sigmoid(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] * (call.outputs[0] * (1 - call.outputs[0]))}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return 1 / (1 + std::exp(-x)); }); },
+});
+
+constexpr OpDef sqrt_op = elementary({
+    .name = "sqrt",
+    .doc = "Square root of x.",
+    .formula = [](PointwiseContext& c) { return loop::sqrt(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] / (2 * call.outputs[0])}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::sqrt(x); }); },
+    .samples = ops::samples_positive,
+});
+
+constexpr OpDef rsqrt_op = elementary({
+    .name = "rsqrt",
+    .doc = "1 / sqrt(x).",
+    .formula = [](PointwiseContext& c) { return 1.0 / loop::sqrt(c.input(0)); },
+    .vjp = rsqrt_vjp,
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return 1 / std::sqrt(x); }); },
+    .samples = ops::samples_positive,
+});
+
+constexpr const OpDef* kTable[] = {&exp_op, &log_op, &tanh_op, &erf_op, &sigmoid_op, &sqrt_op, &rsqrt_op};
+
+}  // namespace
+
+constexpr OpTable kElementaryOps = kTable;
+
+Tensor exp(const Tensor& x) { return apply_one(exp_op, {x}); }
+Tensor log(const Tensor& x) { return apply_one(log_op, {x}); }
+Tensor tanh(const Tensor& x) { return apply_one(tanh_op, {x}); }
+Tensor erf(const Tensor& x) { return apply_one(erf_op, {x}); }
+Tensor sigmoid(const Tensor& x) { return apply_one(sigmoid_op, {x}); }
+Tensor sqrt(const Tensor& x) { return apply_one(sqrt_op, {x}); }
+Tensor rsqrt(const Tensor& x) { return apply_one(rsqrt_op, {x}); }
+
+}  // namespace resilin

@@ -1,0 +1,55 @@
+// src/resilin/ops/pointwise/pointwise.h -- Internal: references and samples that most pointwise ops share.
+#pragma once
+
+#include "resilin/ir/op.h"
+
+namespace resilin::ops {
+
+/// Fills the output with f(x) over double or, for integer and Bool inputs, over i64.
+template <class Real, class Integer>
+void reference_unary(ir::ReferenceCall& call, Real real, Integer integer) {
+  const ir::Array& x = call.input(0);
+  for (i64 i = 0; i < call.output().numel(); ++i) {
+    if (x.is_real()) {
+      call.output().set(i, real(x.real(i)));
+    } else {
+      call.output().set_integer(i, integer(x.integer(i)));
+    }
+  }
+}
+template <class Real>
+void reference_unary(ir::ReferenceCall& call, Real real) {
+  reference_unary(call, real, [&](i64 x) { return static_cast<i64>(real(static_cast<double>(x))); });
+}
+
+/// Fills the output with f(a, b), broadcasting; over i64 when the output is no float.
+template <class Real, class Integer>
+void reference_binary(ir::ReferenceCall& call, Real real, Integer integer) {
+  ir::Array& out = call.output();
+  for (i64 i = 0; i < out.numel(); ++i) {
+    const std::vector<i64> index = ir::unravel(i, out.shape);
+    const i64 a = ir::broadcast_position(index, call.input(0).shape);
+    const i64 b = ir::broadcast_position(index, call.input(1).shape);
+    if (call.input(0).is_real() || call.input(1).is_real()) {
+      const double value = real(call.input(0).real(a), call.input(1).real(b));
+      if (out.is_real()) {
+        out.set(i, value);
+      } else {
+        out.set_integer(i, static_cast<i64>(value));
+      }
+    } else {
+      out.set_integer(i, integer(call.input(0).integer(a), call.input(1).integer(b)));
+    }
+  }
+}
+
+/// One tensor [m, n].
+std::vector<ir::Sample> samples_unary();
+/// The same with positive values.
+std::vector<ir::Sample> samples_positive();
+/// [m, n] with [m, n], with a row, a column, a 0-d tensor, and a number on either side.
+std::vector<ir::Sample> samples_binary();
+/// The same pairs with positive second inputs.
+std::vector<ir::Sample> samples_divisor();
+
+}  // namespace resilin::ops
