@@ -81,8 +81,12 @@ class SmallVector {
   }
   void resize(std::size_t count, const T& value = T()) {
     reserve(count);
-    while (size_ < count) new (data_ + size_++) T(value);
-    while (size_ > count) pop_back();
+    if (count > size_) {
+      std::uninitialized_fill(data_ + size_, data_ + count, value);
+    } else {
+      std::destroy(data_ + count, data_ + size_);
+    }
+    size_ = count;
   }
   template <class Iterator>
   void append(Iterator first, Iterator last) {
