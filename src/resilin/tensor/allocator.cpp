@@ -205,6 +205,7 @@ void deallocate_slow(void* memory) noexcept {
 
 ThreadCache* make_thread_cache() {
   if (g_thread_is_ending) return nullptr;
+  guard_mode(nullptr);  // throws, if the knob is wrong, before anything is made
   static const int fork_handlers = pthread_atfork(lock_for_fork, unlock_in_parent, unlock_in_child);
   static_cast<void>(fork_handlers);
   static thread_local ThreadEnd end;
