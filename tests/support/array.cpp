@@ -167,7 +167,8 @@ ir::Array cast_array(const ir::Array& x, DType dtype) {
 
 Tensor to_tensor(const ir::Array& x, const Placement& placement) {
   const i64 elements = placement.offset + reach(x.shape, placement.strides);
-  const Tensor out = Tensor::view(Storage::allocate(elements * size_bytes(x.dtype)), x.dtype, placement.offset, shape_of(x.shape), shape_of(placement.strides));
+  const Tensor out = Tensor::view(Storage::allocate(elements * size_bytes(x.dtype)), x.dtype, placement.offset, shape_of(x.shape),
+                                  shape_of(placement.strides));
   visit_dtype(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const data = static_cast<T*>(out.storage().data());
@@ -225,7 +226,9 @@ std::optional<std::string> bit_difference(const Tensor& a, const Tensor& b) {
     const i64 from = offsets[static_cast<std::size_t>(i)];
     const std::byte* const left = static_cast<const std::byte*>(a.storage().data()) + from * width;
     if (same_element(a.dtype(), left, static_cast<const std::byte*>(b.storage().data()) + at * width)) return;
-    if (count++ == 0) first = cat("element ", ir::unravel(i, shape), " of ", a.dtype(), a.shape(), ": ", element_text(a, from), " and ", element_text(b, at));
+    if (count++ == 0)
+      first =
+          cat("element ", ir::unravel(i, shape), " of ", a.dtype(), a.shape(), ": ", element_text(a, from), " and ", element_text(b, at));
   });
   if (count == 0) return std::nullopt;
   return cat(first, ", ", count, " of ", offsets.size(), " differ");

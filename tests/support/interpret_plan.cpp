@@ -48,18 +48,22 @@ class Interpretation {
       slot(step.slot) = Tensor::allocate(shape, step.dtype);
       return;
     }
-    slot(step.slot) = Tensor::view(Storage::allocate(product(shape).value() * size_bytes(step.dtype)), step.dtype, 0, shape, dims(step.strides));
+    slot(step.slot) =
+        Tensor::view(Storage::allocate(product(shape).value() * size_bytes(step.dtype)), step.dtype, 0, shape, dims(step.strides));
   }
 
   void operator()(const AliasStep& step) {
     const Tensor source = slot(step.source);
-    slot(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + at(step.offset), dims(step.shape), dims(step.strides));
+    const Shape shape = dims(step.shape);
+    const i64 shift = product(shape) == 0 ? 0 : at(step.offset);
+    slot(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + shift, shape, dims(step.strides));
   }
 
   void operator()(const LaunchStep& step) {
     for (const LaunchStep::NonEmpty& check : step.non_empty) {
       const LaunchStep::CheckSite& site = step.check_sites[static_cast<std::size_t>(check.site)];
-      if (at(check.count) > 0 && at(site.high) <= at(site.low)) throw IndexError(cat(step.name, ": interpreted: an index into an axis of size 0"));
+      if (at(check.count) > 0 && at(site.high) <= at(site.low))
+        throw IndexError(cat(step.name, ": interpreted: an index into an axis of size 0"));
     }
     loop::Arguments arguments;
     for (const int from : step.pointers) arguments.pointers.push_back(from >= 0 ? slot(from).data() : nullptr);
@@ -81,7 +85,8 @@ class Interpretation {
     for (const int from : step.inputs) inputs.push_back(from < 0 ? Tensor() : slot(from));
     std::vector<Tensor> outputs;
     for (const ir::Type& type : step.output_types) outputs.push_back(step.fresh.empty() ? allocate(type) : Tensor());
-    const ir::Attrs attrs(step.attrs.info().map_values(step.attrs.data(), [&](Dim d) { return Dim(concrete(d)); }, [&](const Number& n) { return value_of(n); }),
+    const ir::Attrs attrs(step.attrs.info().map_values(
+                              step.attrs.data(), [&](Dim d) { return Dim(concrete(d)); }, [&](const Number& n) { return value_of(n); }),
                           &step.attrs.info());
     std::get<ir::Extern>(step.op->lower).run({inputs, attrs.ref(), outputs});
     for (std::size_t o = 0; o < outputs.size(); ++o) slot(step.outputs[o]) = outputs[o];

@@ -1,4 +1,4 @@
-// src/resilin/loop/builder.h -- Internal: builds one PhaseProgram: every value is made once, in the outermost block where its operands exist.
+// src/resilin/loop/builder.h -- Internal: builds one PhaseProgram; shares equal values and hoists invariants.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,9 @@ namespace resilin::loop {
 using Value = std::int32_t;
 inline constexpr Value kNone = -1;
 
-/// Blocks (the phase itself, bodies of loops and ifs) nest; instructions are added to the open one. A pure instruction equal to an earlier one gives the
-/// earlier one, and goes as far out as its operands allow, which takes loop invariants out of loops. Loads move only where they surely happen anyway.
+/// Blocks (the phase itself, bodies of loops and ifs) nest; instructions are added to the open one. A pure instruction equal to an earlier
+/// one gives the earlier one, and goes as far out as its operands allow, which takes loop invariants out of loops. Loads move only where
+/// they surely happen anyway.
 class Builder {
  public:
   Builder();
@@ -50,7 +51,8 @@ class Builder {
   /// An instruction with an effect: stays where it is. A store ends the sharing of loads from memory that is not constant.
   void effect(Instruction instruction);
 
-  /// for index in [begin, end), step > 0. `runs`: control reaches the loop only if the elements its body loads are loaded by the nest anyway.
+  /// for index in [begin, end), step > 0. `runs`: control reaches the loop only if the elements its body loads are loaded by the nest
+  /// anyway.
   Value begin_loop(Value begin, Value end, i64 step, std::span<const Value> initial, bool runs);
   Value carried(Value loop, int index);
   /// Closes the innermost loop; gives back the carried values after it.

@@ -93,12 +93,18 @@ Scalar expm1(const Scalar& x) {
   return select(tiny, x, half + half);
 }
 
+// 1 / (1 + e^-x), all times 2^-k with k one more than the fraction's bits: so the power stays finite down to the last denormal result, which
+// the division rounds once. The sum takes e^-x as 2^n + 2^n (e^r - 1), of which only the small part is rounded before it meets the 1.
 Scalar sigmoid(const Scalar& x) {
   const FloatFormat& f = format_of(x, "sigmoid");
-  const Scalar e = exp_in_range(f, at_least(-abs(x), exp_low(f)));
-  const Scalar sum = e + 1.0;
-  const Scalar quotient = select(x < f.constant(0), e, f.constant(1)) / sum;
-  return fma(quotient, (sum - 1.0) - e, quotient);  // what the rounding of `sum` cost, to first order
+  const bool single = f.dtype == DType::F32;
+  const Scalar one = f.constant(single ? 0x1p-24 : 0x1p-53);
+  // Above the bounds the result is 0, below them 1.
+  const Scalar bounded = at_most(at_least(-x, single ? -40.0 : -80.0), single ? 105.0 : 746.0);
+  const ExpReduction e = reduce_exp(f, bounded, f.bias - f.fraction_bits - 1);
+  const Scalar growth = fma(polynomial(e.r, exp_table(f)), e.r, 1.0) * e.r;
+  const Scalar power = f.value(e.word << f.fraction_bits);
+  return one / (fma(power, growth, one) + power);
 }
 
 Scalar tanh(const Scalar& x) {

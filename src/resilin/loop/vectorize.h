@@ -14,7 +14,7 @@ struct VectorTarget {
 };
 
 /// A fault the vectoriser puts in on purpose, so that tests can show they would catch it (knob codegen.mutant).
-enum class Mutant : std::uint8_t { None, TailMask, Stride, ReduceInit, ReduceTree, Cast, Fill, Bound, ScanCarry, StoreMask, CheckMask };
+enum class Mutant : std::uint8_t { None, TailMask, Stride, ReduceInit, ReduceTree, Cast, Fill, Bound, ScanCarry, Position, CheckMask, StoreMask };
 
 /// Keeps the nest's meaning bit for bit (see Reduce and Scan for the fixed orders) and reads or writes no element that the nest does not.
 Program vectorize(const Nest& nest, const VectorTarget& target, Mutant mutant = Mutant::None);

@@ -52,12 +52,13 @@ struct GuardedRoot {
   Scalar mask;
 };
 
-/// The guards of those nodes of one statement that contain a load and are not evaluated in every lane: a load is only reached through the sides of
-/// Selects. `values` holds what was emitted for them; it is not valid in another statement.
+/// The guards of those nodes of one statement that contain a load and are not evaluated in every lane: a load is only reached through the
+/// sides of Selects. `values` holds what was emitted for them; it is not valid in another statement.
 struct GuardedStatement {
   std::unordered_map<const void*, Guard> guards;
   std::unordered_map<const void*, std::int32_t> values;
-  /// A guard asks for the value of a load that it guards, by way of others. Then nothing is shared between the ways to a node: each has its own mask.
+  /// A guard asks for the value of a load that it guards, by way of others. Then nothing is shared between the ways to a node: each has its
+  /// own mask.
   bool by_path = false;
   std::int32_t path = -1;  // the mask of the way that is being emitted
   std::map<std::pair<const void*, std::int32_t>, std::int32_t> path_values;

@@ -1,8 +1,9 @@
 // src/resilin/loop/vectorize_index.cpp -- Dims as instructions: scalars where possible, else vectors without 64-bit division.
 //
-// A Dim that depends on the vector variable through floordiv and mod is kept as a scalar base plus small differences in F64 lanes: with q = floor(base / d) and
-// r = base mod d, floor((base + delta) / d) = q + floor((r + delta) / d). F64 holds these integers exactly, and the rounded quotient of integers below 2^53 never
-// passes the next integer, so its floor is right. Offsets of elements in memory stay far below 2^50.
+// A Dim that depends on the vector variable through floordiv and mod is kept as a scalar base plus small differences in F64 lanes: with q =
+// floor(base / d) and r = base mod d, floor((base + delta) / d) = q + floor((r + delta) / d). F64 holds these integers exactly, and the
+// rounded quotient of integers below 2^53 never passes the next integer, so its floor is right. Offsets of elements in memory stay far
+// below 2^50.
 #include <algorithm>
 #include <bit>
 
@@ -81,7 +82,9 @@ Value add_by_depth(Builder& builder, std::vector<Value> terms, i64 constant) {
 }
 
 Value iota(Emission& e, DType type, int lanes) {
-  return e.builder.pure({.operation = Operation::Iota, .type = type, .lanes = static_cast<std::uint16_t>(lanes)});
+  const Value lane = e.builder.pure({.operation = Operation::Iota, .type = type, .lanes = static_cast<std::uint16_t>(lanes)});
+  if (e.mutant == Mutant::Position && lanes > 1) return e.builder.compute(Operation::Add, type, lane, e.builder.constant(type, 1, lanes));  // MUTANT
+  return lane;
 }
 
 /// base + delta: an I64 scalar and exact integers in F64 lanes (absent: 0).

@@ -1,9 +1,9 @@
-// src/resilin/loop/vectorize_reduce.cpp -- reductions in the fixed order of nest.h: virtual lanes as pieces, a main loop, a tail, the halving tree.
+// src/resilin/loop/vectorize_reduce.cpp -- reductions in the fixed order of nest.h: pieces of lanes, a main loop, a tail, a tree.
 //
-// The `lanes` virtual lanes are cut into pieces. Along the vector axis a piece is a vector of consecutive elements. Inside of a vector loop (and in scalar code)
-// a piece is one element of the reduced axis, as wide as the surrounding vectors.
-// The tail handles less than `lanes` elements. It runs through the pieces once, in a loop whose carried values rotate, so that its body is there only once:
-// after as many iterations as there are pieces each is back in its place.
+// The `lanes` virtual lanes are cut into pieces. Along the vector axis a piece is a vector of consecutive elements. Inside of a vector loop
+// (and in scalar code) a piece is one element of the reduced axis, as wide as the surrounding vectors. The tail handles less than `lanes`
+// elements. It runs through the pieces once, in a loop whose carried values rotate, so that its body is there only once: after as many
+// iterations as there are pieces each is back in its place.
 #include <algorithm>
 
 #include "resilin/loop/vectorize_emission.h"

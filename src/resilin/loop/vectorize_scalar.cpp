@@ -1,4 +1,4 @@
-// src/resilin/loop/vectorize_scalar.cpp -- expressions as instructions: uniform parts stay scalar, each node is emitted once where its value holds.
+// src/resilin/loop/vectorize_scalar.cpp -- expressions as instructions; uniform parts stay scalar.
 #include <bit>
 #include <limits>
 
@@ -33,9 +33,13 @@ Value bits_constant(Emission& e, DType type, std::uint64_t bits, Value like) {
   return e.builder.constant(type, bits, e.builder.lanes(like));
 }
 
-/// Every cast gives something visibly wrong.
+/// Every cast gives something visibly wrong; one that widens gives every lane the first one's value, so that a cast back does not undo it.
 Value emit_wrong_cast(Emission& e, DType to, Value a) {
   Builder& b = e.builder;
+  if (size_bytes(to) > size_bytes(b.type(a)) && b.lanes(a) > 1) {
+    const Value first = b.pure({.operation = Operation::ExtractLane, .type = b.type(a), .a = a});
+    return b.widen(b.compute(Operation::Cast, to, first), b.lanes(a));
+  }
   const auto flip = [&](Value v, DType integer, std::uint64_t bit) {
     const DType type = b.type(v);
     const Value bits = b.compute(Operation::Bitcast, integer, v);

@@ -1,4 +1,4 @@
-// src/resilin/loop/vectorize_scan.cpp -- scans in the fixed order of nest.h: Hillis-Steele inside of a block of lanes, a carry from block to block.
+// src/resilin/loop/vectorize_scan.cpp -- scans in the fixed order of nest.h: Hillis-Steele in blocks, a carry between them.
 #include "resilin/loop/vectorize_emission.h"
 
 namespace resilin::loop {

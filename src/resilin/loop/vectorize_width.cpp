@@ -1,4 +1,4 @@
-// src/resilin/loop/vectorize_width.cpp -- how many elements a body handles at once: enough vectors in flight to hide latency, few enough for the registers.
+// src/resilin/loop/vectorize_width.cpp -- how many elements a body handles at once.
 #include <algorithm>
 #include <unordered_set>
 
