@@ -120,6 +120,8 @@ function(resilin_plugin_llvm)
   add_library(resilin_llvm MODULE ${ARGN})
   target_include_directories(resilin_llvm SYSTEM PRIVATE ${include})
   target_compile_options(resilin_llvm PRIVATE -fno-rtti)
+  # LLVM's headers take seconds in each file.
+  target_precompile_headers(resilin_llvm PRIVATE <functional> <string> <vector> <llvm/IR/IRBuilder.h> <llvm/IR/Module.h> <llvm/Target/TargetMachine.h>)
   target_link_libraries(resilin_llvm PRIVATE resilin_flags ${libdir}/libLLVM-19.so)
   if(RESILIN_SANITIZE)
     target_compile_options(resilin_llvm PRIVATE -fno-sanitize=vptr)  # which needs RTTI
@@ -136,8 +138,29 @@ function(resilin_tool)
   list(TRANSFORM ARGN PREPEND tools/resilin/)
   add_executable(resilin_program ${ARGN})
   set_target_properties(resilin_program PROPERTIES OUTPUT_NAME resilin)
+  target_include_directories(resilin_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(resilin_program PRIVATE resilin_flags resilin)
   if(TARGET resilin_llvm)
     add_dependencies(resilin_program resilin_llvm)
   endif()
+endfunction()
+
+# resilin_kernel_pack(<file>...) makes the build's kernel pack by a program of files of tools/pack; nothing without the compiler plug-in.
+function(resilin_kernel_pack)
+  if(NOT TARGET resilin_llvm)
+    return()
+  endif()
+  list(TRANSFORM ARGN PREPEND tools/pack/)
+  add_executable(resilin_pack ${ARGN})
+  target_include_directories(resilin_pack PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(resilin_pack PRIVATE resilin_objects)
+  set(pack ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/resilin.pack)
+  add_custom_command(
+    OUTPUT ${pack}
+    COMMAND resilin_pack ${pack}
+    DEPENDS resilin_pack resilin_llvm
+    COMMENT "Making the kernel pack"
+    VERBATIM
+  )
+  add_custom_target(kernel_pack ALL DEPENDS ${pack})
 endfunction()

@@ -1,5 +1,5 @@
 // tests/codegen/compile_test.cpp -- where compile() finds code: process, disk, pack, plug-in; over threads, forks and new processes.
-#include <doctest/doctest.h>
+#include "resilin/codegen/compile.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,9 +14,10 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <doctest/doctest.h>
+
 #include "resilin/base/config.h"
 #include "resilin/base/file.h"
-#include "resilin/codegen/compile.h"
 #include "resilin/codegen/pack.h"
 
 #include "tests/support/child.h"

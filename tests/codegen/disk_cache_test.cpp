@@ -1,5 +1,5 @@
 // tests/codegen/disk_cache_test.cpp -- the cache folder when all is well, and when it is not.
-#include <doctest/doctest.h>
+#include "resilin/codegen/disk_cache.h"
 
 #include <csignal>
 #include <filesystem>
@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <doctest/doctest.h>
+
 #include "resilin/base/file.h"
-#include "resilin/codegen/disk_cache.h"
 #include "resilin/codegen/pack.h"
 
 #include "tests/support/child.h"
@@ -65,7 +66,8 @@ TEST_CASE("damaged, truncated, foreign and misnamed entries are refused and can 
     const CacheAnswer answer = read_cached(folder.path(), key_of("x"));
     return answer.refused && answer.image.empty();
   };
-  for (const std::string& bad : {std::string(), good.substr(0, 50), good.substr(0, good.size() - 1), good + "x", image_of("y"), std::string(5000, 'q')}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(0, 50), good.substr(0, good.size() - 1), good + "x", image_of("y"), std::string(5000, 'q')}) {
     put(path, bad);
     chmod(path.c_str(), 0600);
     CHECK(refused());

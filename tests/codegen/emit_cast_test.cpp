@@ -9,7 +9,8 @@ namespace {
 
 using namespace kit;
 
-constexpr DType kAll[] = {DType::Bool, DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F16, DType::BF16, DType::F32, DType::F64, DType::F8E4M3FN, DType::F8E5M2};
+constexpr DType kAll[] = {DType::Bool, DType::U8,   DType::I8,  DType::I16, DType::I32,      DType::I64,
+                          DType::F16,  DType::BF16, DType::F32, DType::F64, DType::F8E4M3FN, DType::F8E5M2};
 
 /// One kernel: one input, one output for each dtype.
 loop::Program program_from(DType from, int lanes) {
@@ -36,8 +37,10 @@ std::vector<std::uint64_t> values_of(DType from) {
     for (int i = 0; i < 20000; ++i) values.push_back(memory_bits(from, (random() & 0xfff00000u) | 0x80000u >> (random() % 3)));
   }
   for (int i = 0; i < 4000 && bytes >= 4; ++i) values.push_back(memory_bits(from, random()));
-  for (int i = 0; i < 4000 && from == DType::F64; ++i) values.push_back(bits_of(from, std::ldexp(static_cast<double>(static_cast<i64>(random())), static_cast<int>(random() % 80) - 79)));
-  for (int i = 0; i < 4000 && from == DType::I64; ++i) values.push_back(static_cast<std::uint64_t>(static_cast<i64>(random()) >> (random() % 63)));
+  for (int i = 0; i < 4000 && from == DType::F64; ++i)
+    values.push_back(bits_of(from, std::ldexp(static_cast<double>(static_cast<i64>(random())), static_cast<int>(random() % 80) - 79)));
+  for (int i = 0; i < 4000 && from == DType::I64; ++i)
+    values.push_back(static_cast<std::uint64_t>(static_cast<i64>(random()) >> (random() % 63)));
   while (values.size() % 64 != 0) values.push_back(values[0]);
   return values;
 }
@@ -78,7 +81,8 @@ TEST_CASE("casts of 2, 4 and 64 lanes agree too") {
 
 TEST_CASE("all casts can be made for AVX-512") {
   for (const DType from : kAll) {
-    for (const int lanes : {1, 4, 8, 16, 64}) CHECK(!generate(program_from(from, lanes), 0, describe_target(Isa::Avx512), "avx512").bytes.empty());
+    for (const int lanes : {1, 4, 8, 16, 64})
+      CHECK(!generate(program_from(from, lanes), 0, describe_target(Isa::Avx512), "avx512").bytes.empty());
   }
 }
 
@@ -89,7 +93,8 @@ TEST_CASE("an error of LLVM comes back as an exception, and the next compile wor
 }
 
 TEST_CASE("a bitcast keeps the bits") {
-  const std::pair<DType, DType> pairs[] = {{DType::F32, DType::I32}, {DType::I32, DType::F32}, {DType::F64, DType::I64}, {DType::I64, DType::F64}};
+  const std::pair<DType, DType> pairs[] = {
+      {DType::F32, DType::I32}, {DType::I32, DType::F32}, {DType::F64, DType::I64}, {DType::I64, DType::F64}};
   for (const auto& [from, to] : pairs) {
     for (const int lanes : {1, 8, 64}) {
       Phase p;

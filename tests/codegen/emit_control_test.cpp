@@ -1,8 +1,8 @@
 // tests/codegen/emit_control_test.cpp -- loops, conditions, parameters, reports and rearranged vectors.
-#include <doctest/doctest.h>
-
 #include <numeric>
 #include <thread>
+
+#include <doctest/doctest.h>
 
 #include "tests/codegen/program_kit.h"
 #include "tests/codegen/values.h"
@@ -22,7 +22,8 @@ TEST_CASE("a loop carries scalars, vectors and masks, and gives the initial ones
     const auto carried = [&](int which, DType type, int width) { return p.op(Operation::LoopCarried, type, width, loop, -1, -1, which); };
     const int s = p.op(Operation::Add, DType::I64, 1, carried(0, DType::I64, 1), loop);
     const int doubled = p.op(Operation::Add, DType::I32, lanes, carried(1, DType::I32, lanes), carried(1, DType::I32, lanes));
-    const int even = p.op(Operation::Eq, DType::Bool, lanes, p.op(Operation::Iota, DType::I32, lanes, -1), p.constant(DType::I32, 2, lanes));
+    const int even =
+        p.op(Operation::Eq, DType::Bool, lanes, p.op(Operation::Iota, DType::I32, lanes, -1), p.constant(DType::I32, 2, lanes));
     const int mask = p.op(Operation::Xor, DType::Bool, lanes, carried(2, DType::Bool, lanes), even);
     p.end_loop(loop, {s, doubled, mask});
     const auto result = [&](int which, DType type, int width) { return p.op(Operation::LoopResult, type, width, loop, -1, -1, which); };
@@ -110,9 +111,11 @@ void check_rearranged(DType dtype, int lanes, Form form) {
   const int b = p.load(dtype, lanes, p.pointer(1), zero);
   int slot = 2;
   for (const int shift : shifts) p.store(dtype, lanes, p.pointer(slot++), zero, p.op(Operation::ShiftLanes, dtype, lanes, a, b, -1, shift));
-  for (const int which : {0, 1}) p.store(dtype, lanes / 2, p.pointer(slot++), zero, p.op(Operation::Half, dtype, lanes / 2, a, -1, -1, which));
+  for (const int which : {0, 1})
+    p.store(dtype, lanes / 2, p.pointer(slot++), zero, p.op(Operation::Half, dtype, lanes / 2, a, -1, -1, which));
   p.store(dtype, 1, p.pointer(slot++), zero, p.op(Operation::ExtractLane, dtype, 1, a, -1, -1, lanes - 1));
-  p.store(dtype, lanes, p.pointer(slot++), zero, p.op(Operation::Splat, dtype, lanes, p.op(Operation::ExtractLane, dtype, 1, b, -1, -1, 1)));
+  p.store(dtype, lanes, p.pointer(slot++), zero,
+          p.op(Operation::Splat, dtype, lanes, p.op(Operation::ExtractLane, dtype, 1, b, -1, -1, 1)));
   p.store(DType::I64, lanes, p.pointer(slot++), zero, p.op(Operation::Iota, DType::I64, lanes, -1));
   const Kernel kernel(p.program(), 0, form);
   std::vector<std::vector<std::byte>> out(static_cast<std::size_t>(slot) - 2, std::vector<std::byte>(64 * 8));
@@ -150,7 +153,8 @@ TEST_CASE("parameters come from the launch: integers, arguments of each dtype, p
   int slot = 0;
   p.store(DType::I64, 1, p.pointer(slot++), zero, p.add({.operation = Operation::Integer, .immediate = 1}));
   const DType types[] = {DType::F32, DType::F64, DType::I32, DType::I64, DType::BF16, DType::U8, DType::Bool};
-  for (int k = 0; k < 7; ++k) p.store(types[k], 1, p.pointer(slot++), zero, p.add({.operation = Operation::Argument, .type = types[k], .immediate = k}));
+  for (int k = 0; k < 7; ++k)
+    p.store(types[k], 1, p.pointer(slot++), zero, p.add({.operation = Operation::Argument, .type = types[k], .immediate = k}));
   const int row = p.add({.operation = Operation::RowPointer, .is_pointer = true, .a = p.integer(64)});
   p.store(DType::F32, 8, row, zero, p.number(2.5f, 8));
   p.store(DType::F32, 1, p.pointer(slot++), zero, p.load(DType::F32, 1, row, p.integer(7)));
@@ -172,7 +176,8 @@ TEST_CASE("parameters come from the launch: integers, arguments of each dtype, p
   kernel.table_entries = 2;
   kernel.run(pointers, 0, 1);
   CHECK(element(DType::I64, out[0], 0) == 22);
-  for (int k = 0; k < 7; ++k) CHECK(element(types[k], out[static_cast<std::size_t>(k) + 1], 0) == memory_bits(types[k], kernel.values[static_cast<std::size_t>(k)]));
+  for (int k = 0; k < 7; ++k)
+    CHECK(element(types[k], out[static_cast<std::size_t>(k) + 1], 0) == memory_bits(types[k], kernel.values[static_cast<std::size_t>(k)]));
   CHECK(element(DType::F32, out[8], 0) == std::bit_cast<std::uint32_t>(2.5f));
   CHECK(cells[0] == 6);
   CHECK(cells[1] == 8);
@@ -188,7 +193,12 @@ loop::Program check_program(int lanes) {
   const int branch = p.add({.operation = Operation::IfBegin, .a = p.op(Operation::AnyFalse, DType::Bool, 1, ok)});
   const int base = lanes == 1 ? loop : p.op(Operation::Splat, DType::I64, lanes, loop);
   const int elements = lanes == 1 ? base : p.op(Operation::Add, DType::I64, lanes, base, p.op(Operation::Iota, DType::I64, lanes, -1));
-  p.add({.operation = Operation::Report, .lanes = static_cast<std::uint16_t>(lanes), .a = ok, .b = elements, .c = value, .immediate = 1 * 256 + 2});
+  p.add({.operation = Operation::Report,
+         .lanes = static_cast<std::uint16_t>(lanes),
+         .a = ok,
+         .b = elements,
+         .c = value,
+         .immediate = 1 * 256 + 2});
   p.add({.operation = Operation::IfEnd, .a = branch});
   p.end_loop(loop);
   return p.program();

@@ -1,10 +1,10 @@
 // tests/codegen/emit_memory_test.cpp -- loads and stores beside pages that cannot be touched.
-#include <doctest/doctest.h>
-
 #include <numeric>
 
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <doctest/doctest.h>
 
 #include "tests/codegen/program_kit.h"
 #include "tests/codegen/values.h"
@@ -42,7 +42,9 @@ class GuardedPage {
 std::size_t width_of(DType dtype) { return static_cast<std::size_t>(size_bytes(dtype)); }
 
 /// Element i of a buffer of this dtype: no two neighbours are equal and none is 0, except of Bool.
-std::uint64_t pattern(DType dtype, std::size_t i) { return dtype == DType::Bool ? (i * 5 / 3) & 1 : memory_bits(dtype, 0x0102030405060708u + i * 0x0101010101010101u); }
+std::uint64_t pattern(DType dtype, std::size_t i) {
+  return dtype == DType::Bool ? (i * 5 / 3) & 1 : memory_bits(dtype, 0x0102030405060708u + i * 0x0101010101010101u);
+}
 
 void fill(DType dtype, std::byte* memory, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -72,7 +74,8 @@ void check_counted(DType dtype, int lanes, Form form) {
   CAPTURE(dtype);
   CAPTURE(lanes);
   Kernel kernel(counted_program(dtype, lanes), 0, form);
-  for (const i64 count : {i64{-3}, i64{0}, i64{1}, i64{2}, i64{3}, i64{7}, i64{8}, i64{9}, i64{31}, i64{33}, i64{63}, i64{64}, i64{70}, INT64_MAX, INT64_MIN}) {
+  for (const i64 count : {i64{-3}, i64{0}, i64{1}, i64{2}, i64{3}, i64{7}, i64{8}, i64{9}, i64{31}, i64{33}, i64{63}, i64{64}, i64{70},
+                          INT64_MAX, INT64_MIN}) {
     const std::size_t live = static_cast<std::size_t>(std::clamp<i64>(count, 0, lanes));
     GuardedPage from, to;
     std::byte* const source = from.tail(live * width_of(dtype));
@@ -82,7 +85,8 @@ void check_counted(DType dtype, int lanes, Form form) {
     kernel.integers = {count};
     kernel.run({source, whole.data(), target}, 0, 1);
     CAPTURE(count);
-    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) CHECK(read(dtype, whole.data(), l) == (l < live ? pattern(dtype, l) : 0));
+    for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l)
+      CHECK(read(dtype, whole.data(), l) == (l < live ? pattern(dtype, l) : 0));
     CHECK(std::memcmp(source, target, live * width_of(dtype)) == 0);
     CHECK(*(target - 1) == kUntouched);
     // The same with room behind: what follows the counted lanes stays.
@@ -108,9 +112,22 @@ TEST_CASE("strided loads and stores touch their lanes only, forward and backward
         const int stride = p.add({.operation = Operation::Integer, .immediate = 1});
         const int first = p.add({.operation = Operation::Integer, .immediate = 2});
         const std::uint16_t width = static_cast<std::uint16_t>(lanes);
-        const int value = p.add({.operation = Operation::LoadStrided, .type = dtype, .lanes = width, .a = p.pointer(0), .b = first, .c = stride, .d = counted ? count : -1});
+        const int value = p.add({.operation = Operation::LoadStrided,
+                                 .type = dtype,
+                                 .lanes = width,
+                                 .a = p.pointer(0),
+                                 .b = first,
+                                 .c = stride,
+                                 .d = counted ? count : -1});
         p.store(dtype, lanes, p.pointer(1), p.integer(0), value);
-        p.add({.operation = Operation::StoreStrided, .type = dtype, .lanes = width, .a = p.pointer(2), .b = first, .c = value, .d = stride, .e = counted ? count : -1});
+        p.add({.operation = Operation::StoreStrided,
+               .type = dtype,
+               .lanes = width,
+               .a = p.pointer(2),
+               .b = first,
+               .c = value,
+               .d = stride,
+               .e = counted ? count : -1});
         Kernel kernel(p.program());
         for (const i64 step : {i64{3}, i64{-2}, i64{0}, i64{1}}) {
           for (const i64 live : counted ? std::vector<i64>{0, 1, 3, lanes} : std::vector<i64>{lanes}) {
@@ -149,7 +166,13 @@ loop::Program gather_program(DType dtype, int lanes, bool masked) {
   const int mask = masked ? p.load(DType::Bool, lanes, p.pointer(2), zero) : -1;
   const int value = p.op(Operation::Gather, dtype, lanes, p.pointer(0), elements, mask);
   p.store(dtype, lanes, p.pointer(3), zero, value);
-  p.add({.operation = Operation::Scatter, .type = dtype, .lanes = static_cast<std::uint16_t>(lanes), .a = p.pointer(4), .b = elements, .c = value, .d = mask});
+  p.add({.operation = Operation::Scatter,
+         .type = dtype,
+         .lanes = static_cast<std::uint16_t>(lanes),
+         .a = p.pointer(4),
+         .b = elements,
+         .c = value,
+         .d = mask});
   return p.program();
 }
 
@@ -200,7 +223,12 @@ TEST_CASE("of lanes that scatter to one element the last wins") {
     const int zero = p.integer(0);
     const int loaded = p.load(DType::I32, lanes, p.pointer(0), zero);
     const int place = p.op(Operation::Splat, DType::I64, lanes, p.integer(7));
-    p.add({.operation = Operation::Scatter, .type = DType::I32, .lanes = static_cast<std::uint16_t>(lanes), .a = p.pointer(1), .b = place, .c = loaded});
+    p.add({.operation = Operation::Scatter,
+           .type = DType::I32,
+           .lanes = static_cast<std::uint16_t>(lanes),
+           .a = p.pointer(1),
+           .b = place,
+           .c = loaded});
     std::vector<std::int32_t> source(64);
     std::iota(source.begin(), source.end(), 100);
     std::vector<std::int32_t> target(64, -1);

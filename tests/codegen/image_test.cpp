@@ -1,13 +1,14 @@
 // tests/codegen/image_test.cpp -- objects that cannot be linked, and images that are not what they should be.
-#include <doctest/doctest.h>
-
 #include <cstring>
 #include <fstream>
 #include <random>
 
 #include <elf.h>
 
+#include <doctest/doctest.h>
+
 #include "resilin/codegen/llvm/plugin.h"
+
 #include "tests/codegen/program_kit.h"
 
 namespace resilin {

@@ -34,9 +34,18 @@ class Phase {
   int op(Operation operation, DType type, int lanes, int a, int b = -1, int c = -1, i64 immediate = 0) {
     return add({.operation = operation, .type = type, .lanes = width(lanes), .a = a, .b = b, .c = c, .immediate = immediate});
   }
-  int load(DType type, int lanes, int pointer, int element, int count = -1) { return op(Operation::Load, type, lanes, pointer, element, count); }
+  int load(DType type, int lanes, int pointer, int element, int count = -1) {
+    return op(Operation::Load, type, lanes, pointer, element, count);
+  }
   void store(DType type, int lanes, int pointer, int element, int value, int count = -1, i64 bypass = 0) {
-    add({.operation = Operation::Store, .type = type, .lanes = width(lanes), .a = pointer, .b = element, .c = value, .d = count, .immediate = bypass});
+    add({.operation = Operation::Store,
+         .type = type,
+         .lanes = width(lanes),
+         .a = pointer,
+         .b = element,
+         .c = value,
+         .d = count,
+         .immediate = bypass});
   }
   int extra(Instruction instruction, const std::vector<int>& operands) {
     instruction.extra_begin = static_cast<std::int32_t>(program_.extra.size());

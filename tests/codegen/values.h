@@ -46,9 +46,12 @@ inline bool same_value(DType dtype, std::uint64_t a, std::uint64_t b) { return a
 
 inline std::vector<std::uint64_t> float_values(DType dtype) {
   std::vector<std::uint64_t> all;
-  const double numbers[] = {0,        0.5,     1,       1.5,    2,       2.5,    3,      7,     255,    256,     448,  464,     480,     32767.5, 32768,
-                            57344,    65504,   65520,   65536,  1e-45,   1e-38,  1e-7,   0.1,   1e10,   1e20,    1e38, 3.5e38,  0x1p31,  0x1p32,  0x1p63,
-                            0x1p-126, 0x1p-24, 0x1p-17, 0x1p-9, 0x1p-10, 1e-320, 1e300, 127.5, 128.5, 0x1p53, 0x1.fffffep30, 0x1.fffffffffffffp62};
+  const double numbers[] = {0,      0.5,    1,        1.5,     2,       2.5,           3,
+                            7,      255,    256,      448,     464,     480,           32767.5,
+                            32768,  57344,  65504,    65520,   65536,   1e-45,         1e-38,
+                            1e-7,   0.1,    1e10,     1e20,    1e38,    3.5e38,        0x1p31,
+                            0x1p32, 0x1p63, 0x1p-126, 0x1p-24, 0x1p-17, 0x1p-9,        0x1p-10,
+                            1e-320, 1e300,  127.5,    128.5,   0x1p53,  0x1.fffffep30, 0x1.fffffffffffffp62};
   for (const double number : numbers) {
     all.push_back(bits_of(dtype, number));
     all.push_back(bits_of(dtype, -number));
@@ -61,10 +64,42 @@ inline std::vector<std::uint64_t> float_values(DType dtype) {
 
 inline std::vector<std::uint64_t> integer_values(DType dtype) {
   std::vector<std::uint64_t> all;
-  const i64 numbers[] = {0,        1,          2,       3,       5,          7,          8,         31,        32,        33,       63,      64,       65,
-                         100,      127,        128,     129,     255,        256,        1000,      32767,     32768,     65535,    46341,   1 << 24,  (1 << 24) + 1,
-                         INT32_MAX, i64{1} << 31, INT64_MAX, i64{1} << 32, i64{1} << 53, (i64{1} << 53) + 1, (i64{1} << 60) + (i64{1} << 36) + 1, i64{1} << 62,
-                         0x7fffffbfffffffff, 0x7fffffc000000001};
+  const i64 numbers[] = {0,
+                         1,
+                         2,
+                         3,
+                         5,
+                         7,
+                         8,
+                         31,
+                         32,
+                         33,
+                         63,
+                         64,
+                         65,
+                         100,
+                         127,
+                         128,
+                         129,
+                         255,
+                         256,
+                         1000,
+                         32767,
+                         32768,
+                         65535,
+                         46341,
+                         1 << 24,
+                         (1 << 24) + 1,
+                         INT32_MAX,
+                         i64{1} << 31,
+                         INT64_MAX,
+                         i64{1} << 32,
+                         i64{1} << 53,
+                         (i64{1} << 53) + 1,
+                         (i64{1} << 60) + (i64{1} << 36) + 1,
+                         i64{1} << 62,
+                         0x7fffffbfffffffff,
+                         0x7fffffc000000001};
   for (const i64 number : numbers) {
     all.push_back(memory_bits(dtype, static_cast<std::uint64_t>(number)));
     all.push_back(memory_bits(dtype, 0 - static_cast<std::uint64_t>(number)));

@@ -60,6 +60,11 @@ struct CostVisitor {
 
 }  // namespace
 
+void assume_index(Facts& facts, Symbol variable, Dim size) {
+  facts.set_range(variable, {0, Range::kHighest});
+  if (!(size == 0)) facts.assume_less(Dim::symbol(variable), size);
+}
+
 void merge_axes(std::vector<Axis>& axes, std::span<loop::Block* const> blocks, const Facts& facts) {
   for (std::size_t a = 0; a + 1 < axes.size();) {
     std::vector<Dim> uses;

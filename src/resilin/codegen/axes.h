@@ -15,6 +15,9 @@ struct Axis {
   Dim size;
 };
 
+/// Tells the facts that 0 <= variable < size. Of a size that is 0 nothing is told: no iteration runs.
+void assume_index(Facts& facts, Symbol variable, Dim size);
+
 /// Merges neighbouring axes (outer, inner) into one wherever every Dim of the blocks uses them only as outer*size(inner) + inner; rewrites the blocks.
 void merge_axes(std::vector<Axis>& axes, std::span<loop::Block* const> blocks, const Facts& facts);
 

@@ -25,9 +25,9 @@ namespace {
 using loop::Mutant;
 using CodePointer = std::shared_ptr<const Code>;
 
-constexpr std::array<std::string_view, 11> kMutantNames = {"none", "tail_mask",  "stride",     "reduce_init", "reduce_tree", "cast",
-                                                           "fill", "bound",      "scan_carry", "store_mask",  "check_mask"};
-static_assert(kMutantNames.size() == static_cast<std::size_t>(Mutant::CheckMask) + 1);
+constexpr std::array<std::string_view, 12> kMutantNames = {"none", "tail_mask", "stride",     "reduce_init", "reduce_tree", "wrong_cast",
+                                                           "fill", "bound",     "scan_carry", "position",    "check_mask",  "store_mask"};
+static_assert(kMutantNames.size() == static_cast<std::size_t>(Mutant::StoreMask) + 1);
 
 Mutant parse_mutant(const std::string& name) {
   if (name.empty()) return Mutant::None;
@@ -42,7 +42,7 @@ struct Shared {
   std::mutex mutex;  // guards all that follows
   std::condition_variable changed;
   std::unordered_map<std::string, std::weak_ptr<const Code>> known;  // by key text
-  std::unordered_set<std::string> in_progress;                      // key texts that a thread works on
+  std::unordered_set<std::string> in_progress;                       // key texts that a thread works on
   std::size_t prune_at = 64;
   CompileStats stats;
   std::string pack_path;
@@ -121,8 +121,8 @@ void count(i64 CompileStats::*counter) {
 
 KernelKey make_key(const Target& target, Mutant mutant, const std::string& text) {
   KernelKey key{target.isa, target.features, {}};
-  key.text = cat("resilin kernel, image ", kImageVersion, ", abi ", kAbi.version, ", generator ", kCodegenFingerprint, "\ntarget ", target.features,
-                 " tuned for ", target.tune, "\nmutant ", kMutantNames[static_cast<std::size_t>(mutant)], "\n", text);
+  key.text = cat("resilin kernel, image ", kImageVersion, ", abi ", kAbi.version, ", generator ", kCodegenFingerprint, "\ntarget ",
+                 target.features, " tuned for ", target.tune, "\nmutant ", kMutantNames[static_cast<std::size_t>(mutant)], "\n", text);
   return key;
 }
 
@@ -164,7 +164,13 @@ CodePointer find_in_pack(const KernelKey& key) {
   if (pack == nullptr) return nullptr;
   bool refused = false;
   const std::string_view image = pack->find(key, refused);
-  if (refused) count(&CompileStats::refused);
+  if (refused) {
+    count(&CompileStats::refused);
+    static std::once_flag once;
+    std::call_once(once, [] {
+      log(LogLevel::Warning, cat("codegen: kernels of the pack are damaged and compiled instead: ", config::text("cache.pack")));
+    });
+  }
   if (image.empty()) return nullptr;
   count(&CompileStats::pack_hits);
   return map_image(image, Origin::Pack);
@@ -179,7 +185,8 @@ std::string build_image(const loop::Nest& nest, const Target& target, Mutant mut
   const auto end = std::chrono::steady_clock::now();
   const auto milliseconds = [](auto from, auto to) { return std::chrono::duration<double, std::milli>(to - from).count(); };
   if (show_enabled("time")) {
-    show("time", nest.name, cat("vectorize ", milliseconds(start, middle), " ms, all ", milliseconds(start, end), " ms, image ", image.size(), " bytes"));
+    show("time", nest.name,
+         cat("vectorize ", milliseconds(start, middle), " ms, all ", milliseconds(start, end), " ms, image ", image.size(), " bytes"));
   }
   Shared& all = shared();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -214,6 +221,14 @@ std::shared_ptr<const Code> compile(const loop::Nest& nest, const std::string& t
   const CodePointer code = produce(nest, target, mutant, key);
   claim.finish(code);
   return code;
+}
+
+std::string compile_for_pack(const loop::Nest& nest, const std::string& text, Isa isa, const Pack* before) {
+  const Target target = describe_target(isa);
+  const KernelKey key = make_key(target, Mutant::None, text);
+  bool refused = false;
+  const std::string_view known = before == nullptr ? std::string_view() : before->find(key, refused);
+  return known.empty() ? build_image(nest, target, Mutant::None, key) : std::string(known);
 }
 
 CompileStats compile_stats() {

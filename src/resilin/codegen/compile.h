@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "resilin/codegen/cpu.h"
 #include "resilin/codegen/kernel.h"
 #include "resilin/loop/nest.h"
 
@@ -24,6 +25,12 @@ class Code {
 /// Code for `nest` on this machine (target_isa(), codegen/cpu.h): looked up in the user's disk cache, then in the pack, else compiled and stored.
 /// `text` is print(nest). Throws UnsupportedError when the compiler plug-in is needed and cannot be opened (names the file and dlopen's words).
 std::shared_ptr<const Code> compile(const loop::Nest& nest, const std::string& text);
+
+class Pack;
+
+/// The image of `nest` for machines of `isa`, of which this one need not be: from `before` (a pack, or null) where that holds it, else compiled. No other
+/// cache is asked and nothing is stored. Packs are made of these.
+std::string compile_for_pack(const loop::Nest& nest, const std::string& text, Isa isa, const Pack* before);
 
 /// Counters for tests and the profiler.
 struct CompileStats {

@@ -42,7 +42,8 @@ void warn_once(const std::string& folder) {
   static std::set<std::string>* const warned = new std::set<std::string>;
   const std::lock_guard<std::mutex> lock(mutex);
   if (!warned->insert(folder).second) return;
-  log(LogLevel::Warning, cat("codegen: the kernel cache is not used: ", folder, ": another user owns it or may write to it; chmod 700 it or set RESILIN_CACHE_DIR"));
+  log(LogLevel::Warning, cat("codegen: the kernel cache is not used: ", folder,
+                             ": another user owns it or may write to it; chmod 700 it or set RESILIN_CACHE_DIR"));
 }
 
 /// The folder, if it may be trusted.

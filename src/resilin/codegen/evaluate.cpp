@@ -142,10 +142,25 @@ Scalar Evaluator::pull(ir::ValueId id, std::span<const Dim> index) {
   }
   if (const ir::Pointwise* pointwise = std::get_if<ir::Pointwise>(&node->op->lower)) {
     PointwiseEvaluation context(*this, *node, index, linear_offset(index, contiguous_strides(type.shape)));
-    return loop::cast(pointwise->formula(context), type.dtype);
+    return loop::cast(load_before_choosing(pointwise->formula(context)), type.dtype);
   }
   RESILIN_ASSERT(std::holds_alternative<ir::View>(node->op->lower), cat(node->op->name, " inside a region is neither Pointwise nor View nor bound"));
   return view_element(*node, index);
+}
+
+Scalar Evaluator::load_before_choosing(const Scalar& formula) {
+  if (active_.defined() || formula.code() != loop::Code::Select) return formula;
+  std::vector<Scalar> args(formula.args().begin(), formula.args().end());
+  for (const std::size_t branch : {std::size_t{1}, std::size_t{2}}) {
+    const Scalar chosen = args[branch];
+    const bool is_cast = chosen.code() == loop::Code::Cast;
+    const Scalar leaf = is_cast ? chosen.args()[0] : chosen;
+    if (leaf.code() != loop::Code::Load) continue;
+    const Scalar loaded = Scalar::local(leaf.dtype(), new_local());
+    emit({loop::Let{loaded.index(), leaf, {}}});
+    args[branch] = is_cast ? loop::cast(loaded, chosen.dtype()) : loaded;
+  }
+  return loop::select(args[0], args[1], args[2]);
 }
 
 Scalar Evaluator::conditions(const ir::ViewMap& map) {

@@ -68,6 +68,8 @@ class Evaluator {
   Key key(ir::ValueId id, std::span<const Dim> index) const;
   loop::Scalar pull(ir::ValueId id, std::span<const Dim> index);
   loop::Scalar view_element(const ir::Node& node, std::span<const Dim> index);
+  /// A choice between bare loads reads both first, into Lets: inside of a choice each would be read under its own mask.
+  loop::Scalar load_before_choosing(const loop::Scalar& formula);
   loop::Scalar conditions(const ir::ViewMap& map);
 
   const ir::Graph& region_;

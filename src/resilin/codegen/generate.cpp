@@ -39,8 +39,8 @@ const CompilerTable* open_plugin() {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = dlerror();
-    throw UnsupportedError(cat("codegen: the compiler plug-in cannot be opened: ", path, ": ", reason == nullptr ? "unknown reason" : reason,
-                               "; a kernel that no cache holds needs it"));
+    throw UnsupportedError(cat("codegen: the compiler plug-in cannot be opened: ", path, ": ",
+                               reason == nullptr ? "unknown reason" : reason, "; a kernel that no cache holds needs it"));
   }
   const CompilerTable* const table = static_cast<const CompilerTable*>(dlsym(library, kCompilerTableSymbol));
   const bool fits = table != nullptr && table->version == kCompilerTableVersion && table->instruction_bytes == sizeof(loop::Instruction);
@@ -70,7 +70,8 @@ void show_output(const CompilerOutput& output, const std::string& name) {
   if (output.llvm_text != nullptr) show("llvm", name, output.llvm_text);
   if (output.assembly_text != nullptr) show("asm", name, output.assembly_text);
   if (show_enabled("time")) {
-    show("time", name, cat("build IR ", output.emit_ms, " ms, generate code ", output.codegen_ms, " ms, object ", output.object_bytes, " bytes"));
+    show("time", name,
+         cat("build IR ", output.emit_ms, " ms, generate code ", output.codegen_ms, " ms, object ", output.object_bytes, " bytes"));
   }
 }
 

@@ -80,12 +80,14 @@ class MappedCode final : public Code {
     size_bytes_ = (header.code_bytes + page - 1) / page * page;
     for (std::uint32_t phase = 0; phase < header.phases; ++phase) entries_.push_back(entry(image, phase));
     base_ = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base_ == MAP_FAILED) throw MemoryError(cat("codegen: no memory for code: ", size_bytes_, " bytes: ", std::generic_category().message(errno)));
+    if (base_ == MAP_FAILED)
+      throw MemoryError(cat("codegen: no memory for code: ", size_bytes_, " bytes: ", std::generic_category().message(errno)));
     std::memcpy(base_, image.data() + header.code_offset, header.code_bytes);
     if (mprotect(base_, size_bytes_, PROT_READ | PROT_EXEC) == 0) return;
     const int reason = errno;
     munmap(base_, size_bytes_);
-    throw UnsupportedError(cat("codegen: the system refuses executable memory: ", std::generic_category().message(reason), "; kernels need it"));
+    throw UnsupportedError(
+        cat("codegen: the system refuses executable memory: ", std::generic_category().message(reason), "; kernels need it"));
   }
   ~MappedCode() override { munmap(base_, size_bytes_); }
   MappedCode(const MappedCode&) = delete;
@@ -149,7 +151,8 @@ std::string check_image(std::string_view image, const KernelKey& key) {
   if (header.least_reader > kImageVersion || header.version < kLeastReader) return cat("its format is version ", header.version);
   if (!has_sound_layout(image, header)) return "its parts do not fit its size";
   if (header.checksum != checksum(image)) return "its checksum is wrong";
-  if (header.isa != static_cast<std::uint32_t>(key.isa) || header.features_hash != hash_text(key.features)) return "it is for another processor";
+  if (header.isa != static_cast<std::uint32_t>(key.isa) || header.features_hash != hash_text(key.features))
+    return "it is for another processor";
   if (header.key_hash != key.hash() || key_text(image, header) != key.text) return "it is another kernel";
   return {};
 }

@@ -20,7 +20,8 @@ class Object {
   explicit Object(std::span<const std::byte> bytes) : bytes_(bytes) {
     RESILIN_ASSERT(bytes.size() <= kLargestObject, cat("the object has ", bytes.size(), " bytes"));
     const Elf64_Ehdr header = read<Elf64_Ehdr>(0);
-    RESILIN_ASSERT(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64, "the object is no 64-bit ELF file");
+    RESILIN_ASSERT(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64,
+                   "the object is no 64-bit ELF file");
     RESILIN_ASSERT(header.e_type == ET_REL && header.e_machine == EM_X86_64, "the object is not relocatable x86-64 code");
     for (std::uint64_t i = 0; i < header.e_shnum; ++i) sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
   }
@@ -92,7 +93,8 @@ class Linker {
       const Elf64_Shdr& section = object_.section(i);
       if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_size == 0) continue;
       if (((section.sh_flags & SHF_EXECINSTR) != 0) != executable) continue;
-      RESILIN_ASSERT((section.sh_flags & SHF_WRITE) == 0 && section.sh_type == SHT_PROGBITS, cat("a kernel has a section ", object_.section_name(i)));
+      RESILIN_ASSERT((section.sh_flags & SHF_WRITE) == 0 && section.sh_type == SHT_PROGBITS,
+                     cat("a kernel has a section ", object_.section_name(i)));
       const std::uint64_t align = std::max<std::uint64_t>(section.sh_addralign, 1);
       RESILIN_ASSERT(align <= 4096 && (align & (align - 1)) == 0, "a section has a strange alignment");
       const std::uint64_t place = (code_.bytes.size() + align - 1) / align * align;
@@ -138,7 +140,8 @@ class Linker {
         if (name == cat("phase", phase)) code_.entries[static_cast<std::size_t>(phase)] = places_[entry.st_shndx] + entry.st_value;
       }
     }
-    for (const std::uint64_t entry : code_.entries) RESILIN_ASSERT(entry < code_.bytes.size(), "a phase of the kernel is missing in the object");
+    for (const std::uint64_t entry : code_.entries)
+      RESILIN_ASSERT(entry < code_.bytes.size(), "a phase of the kernel is missing in the object");
   }
 
   Object object_;

@@ -18,6 +18,7 @@ namespace {
 constexpr int kWorthKeeping = 8;  // operations; below, computing again is cheaper than a store and a load
 constexpr int kRowLanes = 64;
 constexpr int kColumnLanes = 4;
+constexpr i64 kBlockColumns = 128;  // cache lines that one row of a block reads; even 4 KiB apart they fit a second-level cache
 
 class RowLowering {
  public:
@@ -43,8 +44,8 @@ class RowLowering {
     add_outputs(row);
     loop::Block* const blocks[] = {&row};
     merge_axes(space_.outer, blocks, evaluator_.facts());
-    merge_axes(space_.reduced, blocks, evaluator_.facts());
     for (const std::size_t at : stages_) fill_loops(row[at]);
+    if (!space_.has_reduction) block_columns(row);
     add_phase(std::move(row), space_.outer);
   }
 
@@ -202,21 +203,61 @@ class RowLowering {
   }
 
   // --- loops ---------------------------------------------------------------------------------------------------------------------
+  // Each stage merges the reduced axes for itself: where results go must not change the order in which a reduction sums.
   void fill_loops(loop::Statement& statement) {
-    if (loop::Reduce* reduce = std::get_if<loop::Reduce>(&statement.value)) {
-      for (const Axis& axis : space_.reduced) {
+    loop::Block alone;
+    alone.push_back(std::move(statement));
+    std::vector<Axis> axes = space_.reduced;
+    loop::Block* const blocks[] = {&alone};
+    merge_axes(axes, blocks, evaluator_.facts());
+    if (loop::Reduce* reduce = std::get_if<loop::Reduce>(&alone[0].value)) {
+      for (const Axis& axis : axes) {
         reduce->variables.push_back(axis.variable);
         reduce->extents.push_back(axis.size);
       }
-      return;
+    } else {
+      const loop::LoopKind kind = space_.rows_are_vectors ? loop::LoopKind::Vector : loop::LoopKind::Serial;
+      alone = wrap_loops(std::move(std::get<loop::Loop>(alone[0].value).body), axes, kind);
     }
-    const loop::LoopKind kind = space_.rows_are_vectors ? loop::LoopKind::Vector : loop::LoopKind::Serial;
-    loop::Block loops = wrap_loops(std::move(std::get<loop::Loop>(statement.value).body), space_.reduced, kind);
-    statement = std::move(loops[0]);
+    statement = std::move(alone[0]);
   }
 
   void add_phase(loop::Block row, const std::vector<Axis>& outer) {
     out_.nest.phases.push_back(parallel_phase(std::move(row), outer, !space_.rows_are_vectors, evaluator_.new_variable()));
+  }
+
+  // The outer axis along which memory runs where the last axis strides over it, as in the copy of a transposed tensor; else the last axis.
+  std::size_t axis_read_across(const loop::Block& row) const {
+    const auto coefficient = [](Dim e, const Axis& axis) {
+      const std::optional<Affine> affine = affine_in(e, axis.variable);
+      return affine ? affine->coefficient : Dim(0);
+    };
+    const std::size_t last = space_.outer.size() - 1;
+    std::size_t found = last;
+    loop::visit_dims(row, [&](Dim e) {
+      const Dim step = coefficient(e, space_.outer[last]);
+      if (step == 0 || step == 1) return;
+      for (std::size_t a = 0; a < found; ++a) {
+        if (coefficient(e, space_.outer[a]) == 1) found = a;
+      }
+    });
+    return found;
+  }
+
+  // Such a row reads one cache line per element. In blocks of columns the lines are still there when the next rows read their other elements.
+  void block_columns(loop::Block& row) {
+    if (space_.outer.size() < 2) return;
+    const std::size_t across = axis_read_across(row);
+    const Axis whole = space_.outer.back();
+    if (across + 1 == space_.outer.size()) return;
+    const Axis block{evaluator_.new_variable(), ceil_div(whole.size, kBlockColumns)};
+    const Symbol inside = evaluator_.new_variable();
+    const Dim begin = Dim::symbol(block.variable) * kBlockColumns;
+    loop::map_dims(row, [&](Dim e) {
+      return substitute(e, [&](Symbol s) { return s == whole.variable ? begin + Dim::symbol(inside) : Dim::symbol(s); });
+    });
+    space_.outer.back() = {inside, min(Dim(kBlockColumns), whole.size - begin)};
+    space_.outer.insert(space_.outer.begin() + static_cast<std::ptrdiff_t>(across), block);
   }
 
   // --- long reductions: chunks of a constant size, then the reduction of the chunks -----------------------------------------------

@@ -27,8 +27,7 @@ ScanSpace scan_space(const Shape& shape, i64 axis, Evaluator& evaluator) {
     }
     const Axis loop{evaluator.new_variable(), shape[a]};
     space.index.push_back(Dim::symbol(loop.variable));
-    evaluator.facts().set_range(loop.variable, {0, Range::kHighest});
-    evaluator.facts().assume_less(Dim::symbol(loop.variable), loop.size);
+    assume_index(evaluator.facts(), loop.variable, loop.size);
     if (scanned) {
       space.scanned = loop;
     } else {

@@ -36,8 +36,7 @@ class UpdateLowering {
 
   Axis new_axis(Dim size) {
     const Axis axis{evaluator_.new_variable(), size};
-    evaluator_.facts().set_range(axis.variable, {0, Range::kHighest});
-    evaluator_.facts().assume_less(Dim::symbol(axis.variable), size);
+    assume_index(evaluator_.facts(), axis.variable, size);
     return axis;
   }
   void add_phase(loop::Block body, const std::vector<Axis>& axes, bool vectorize_last) {

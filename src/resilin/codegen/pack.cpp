@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "resilin/base/hash.h"
@@ -82,7 +83,8 @@ std::string Pack::check() {
   if (header.least_reader > kVersion || header.version < kLeastReader) return cat("its format is version ", header.version);
   const std::uint64_t room = (bytes().size() - sizeof(Header)) / sizeof(Row);
   if (header.total_bytes != bytes().size() || header.count > room) return "its size is wrong";
-  if (header.index_checksum != hash_text(bytes().substr(sizeof(Header), header.count * sizeof(Row)), header.count)) return "its index is damaged";
+  if (header.index_checksum != hash_text(bytes().substr(sizeof(Header), header.count * sizeof(Row)), header.count))
+    return "its index is damaged";
   count_ = static_cast<i64>(header.count);
   return {};
 }
@@ -128,6 +130,7 @@ void write_pack(const std::string& path, std::span<const std::string> images) {
   }
   pack.resize(end);
   atomic_write(path, pack);
+  std::filesystem::permissions(path, std::filesystem::perms(0644));  // unlike a user's cache, a pack serves all users
 }
 
 }  // namespace resilin

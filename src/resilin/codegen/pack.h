@@ -30,7 +30,7 @@ class Pack {
   i64 count_ = 0;
 };
 
-/// Writes a pack of these images; of images of one key the first stays.
+/// Writes a pack of these images, readable by all users; of images of one key the first stays.
 void write_pack(const std::string& path, std::span<const std::string> images);
 
 }  // namespace resilin

@@ -24,8 +24,7 @@ RowSpace::RowSpace(const ir::Graph& region, Evaluator& evaluator) : region_(regi
     }
     const Symbol variable = evaluator.new_variable();
     index.push_back(Dim::symbol(variable));
-    evaluator.facts().set_range(variable, {0, Range::kHighest});
-    evaluator.facts().assume_less(index.back(), shape[a]);
+    assume_index(evaluator.facts(), variable, shape[a]);
     (is_reduced[a] ? reduced : outer).push_back({variable, shape[a]});
   }
   if (has_reduction && reduced.empty()) reduced.push_back({evaluator.new_variable(), 1});
@@ -48,13 +47,29 @@ void RowSpace::sort_outer_by_output(Evaluator& evaluator) {
   });
 }
 
+// The inputs that reductions read: where results go must not decide in which order they are summed.
+std::vector<bool> RowSpace::read_by_reductions() const {
+  std::vector<bool> read(static_cast<std::size_t>(region_.value_count()), false);
+  for (std::size_t n = region_.nodes().size(); n-- > 0;) {
+    const ir::Node& node = region_.nodes()[n];
+    bool needed = std::holds_alternative<ir::Reduce>(node.op->lower);
+    for (const ir::ValueId id : node.outputs) needed = needed || read[static_cast<std::size_t>(id.index)];
+    if (!needed) continue;
+    for (const ir::Operand& operand : node.inputs) {
+      if (const ir::ValueId* id = std::get_if<ir::ValueId>(&operand)) read[static_cast<std::size_t>(id->index)] = true;
+    }
+  }
+  return read;
+}
+
 // Are more inputs contiguous along the last outer axis than along a reduced axis?
 bool RowSpace::columns_are_contiguous(Evaluator& evaluator) const {
   int along_rows = 0;
   int along_columns = 0;
+  const std::vector<bool> read = read_by_reductions();
   for (int v = 0; v < region_.input_count(); ++v) {
     const ir::Type& type = region_.type({v});
-    if (type.shape.size() != shape.size()) continue;
+    if (!read[static_cast<std::size_t>(v)] || type.shape.size() != shape.size()) continue;
     const Strides strides = ir::strides_of(type);
     for (std::size_t a = 0; a < shape.size(); ++a) {
       if (index[a].is_constant() || type.shape[a] == 1 || !(evaluator.simplify(strides[a]) == 1)) continue;

@@ -28,6 +28,7 @@ struct RowSpace {
 
  private:
   void sort_outer_by_output(Evaluator& evaluator);
+  std::vector<bool> read_by_reductions() const;
   bool columns_are_contiguous(Evaluator& evaluator) const;
   const ir::Graph& region_;
 };

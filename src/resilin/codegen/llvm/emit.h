@@ -86,17 +86,17 @@ class Emitter {
   llvm::Type* int_type(unsigned bits) { return llvm::Type::getIntNTy(context_, bits); }
   llvm::Type* with_lanes_of(Part like, llvm::Type* lane);
   llvm::Type* ints_like(Part like, unsigned bits) { return with_lanes_of(like, int_type(bits)); }
-  Part number(llvm::Type* type, i64 value);       // the integer in every lane
-  Part real(llvm::Type* type, double value);      // the float in every lane
+  Part number(llvm::Type* type, i64 value);   // the integer in every lane
+  Part real(llvm::Type* type, double value);  // the float in every lane
 
   // masks
   bool has_avx512() const { return target_.vector_bytes == 64; }
   bool is_wide_mask(Part part) const;
-  Part to_mask(Part bits, unsigned width);           // <n x i1> to a mask
-  Part condition(Part mask);                         // a mask to <n x i1>
-  Part resize_mask(Part mask, unsigned width);       // to lanes of `width` bits (AVX2)
+  Part to_mask(Part bits, unsigned width);      // <n x i1> to a mask
+  Part condition(Part mask);                    // a mask to <n x i1>
+  Part resize_mask(Part mask, unsigned width);  // to lanes of `width` bits (AVX2)
   unsigned natural_mask_bits() const { return static_cast<unsigned>(target_.vector_bytes) * 8 / part_lanes_; }
-  Part choose(Part mask, Part yes, Part no);         // select lane by lane
+  Part choose(Part mask, Part yes, Part no);  // select lane by lane
   Part choose_mask(Part mask, Part yes, Part no);
   std::pair<Part, Part> same_width(Part a, Part b);
 
@@ -132,8 +132,8 @@ class Emitter {
   Part integer_to_float(Part x, DType from, DType to);
   Part i64_to_double(Part x);
   Part i64_to_float(Part x);
-  Part widen(Part x, DType from);                     // a 16- or 8-bit float to f32
-  Part narrow(Part x, DType to);                      // f32 to a 16- or 8-bit float
+  Part widen(Part x, DType from);  // a 16- or 8-bit float to f32
+  Part narrow(Part x, DType to);   // f32 to a 16- or 8-bit float
   Part float_to_half(Part x);
   Part float_to_bfloat(Part x);
   Part float8_to_float(Part x, DType from);
@@ -162,7 +162,7 @@ class Emitter {
   Part buffer(llvm::Type* lane, unsigned lanes, unsigned slot);  // stack memory, aligned to 64 bytes, free again after the instruction
   Part lane_pointer(Part base, llvm::Type* lane, Part index) { return b_.CreateInBoundsGEP(lane, base, index); }
   void for_lanes(Part count, const std::function<void(Part lane)>& body);
-  void spill(const Value& value, Part into);          // memory form, lane after lane
+  void spill(const Value& value, Part into);  // memory form, lane after lane
   Value addresses(const Instruction& in, std::int32_t mask, Part instead);
   Value collect(DType type, unsigned lanes, const std::function<Part(unsigned lane)>& element);
   Part lanes_of_whole(Part whole, unsigned first, unsigned count);
@@ -193,9 +193,9 @@ class Emitter {
   llvm::Function* function_ = nullptr;
   const PhaseView* phase_ = nullptr;
   std::vector<Value> values_;
-  std::vector<OpenLoop> loops_;               // by position of their LoopBegin
-  std::vector<std::size_t> loop_of_;          // position -> index into loops_
-  std::vector<llvm::BasicBlock*> if_exits_;   // position -> block after the If
+  std::vector<OpenLoop> loops_;              // by position of their LoopBegin
+  std::vector<std::size_t> loop_of_;         // position -> index into loops_
+  std::vector<llvm::BasicBlock*> if_exits_;  // position -> block after the If
   std::map<unsigned, llvm::AllocaInst*> buffers_;
   unsigned part_lanes_ = 8;
   std::string error_;

@@ -1,7 +1,7 @@
 // src/resilin/codegen/llvm/emit_arithmetic.cpp -- elementwise instructions with the semantics of loop::Code.
-#include "resilin/codegen/llvm/emit.h"
-
 #include <llvm/IR/Intrinsics.h>
+
+#include "resilin/codegen/llvm/emit.h"
 
 namespace resilin::codegen {
 namespace {
@@ -197,7 +197,8 @@ Value Emitter::select(const Instruction& in) {
   Value result;
   for (std::size_t p = 0; p < yes.parts.size(); ++p) {
     const bool of_masks = yes.type == DType::Bool && !yes.is_pointer;
-    result.parts.push_back(of_masks ? choose_mask(mask.parts[p], yes.parts[p], no.parts[p]) : choose(mask.parts[p], yes.parts[p], no.parts[p]));
+    result.parts.push_back(of_masks ? choose_mask(mask.parts[p], yes.parts[p], no.parts[p])
+                                    : choose(mask.parts[p], yes.parts[p], no.parts[p]));
   }
   return result;
 }

@@ -1,7 +1,7 @@
 // src/resilin/codegen/llvm/emit_cast.cpp -- conversions between dtypes, each with one rounding and x86's rule for what does not fit.
-#include "resilin/codegen/llvm/emit.h"
-
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include "resilin/codegen/llvm/emit.h"
 
 namespace resilin::codegen {
 namespace {

@@ -1,8 +1,8 @@
 // src/resilin/codegen/llvm/emit_control.cpp -- parameters, loops, conditions and failure reports.
-#include "resilin/codegen/llvm/emit.h"
-
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
+
+#include "resilin/codegen/llvm/emit.h"
 
 namespace resilin::codegen {
 namespace {
@@ -25,7 +25,8 @@ void Emitter::emit_control(const Instruction& in, std::size_t position, Value& r
     case Operation::LoopResult: {
       if (in.a < 0 || loop_of_[static_cast<std::size_t>(in.a)] == SIZE_MAX) return void(fail("a loop value without a loop"));
       const std::vector<Value>& values = in.operation == Operation::LoopCarried ? loop().carried : loop().results;
-      if (in.immediate < 0 || in.immediate >= static_cast<i64>(values.size())) return void(fail("a loop value that the loop does not have"));
+      if (in.immediate < 0 || in.immediate >= static_cast<i64>(values.size()))
+        return void(fail("a loop value that the loop does not have"));
       result = values[static_cast<std::size_t>(in.immediate)];
       if (result.type != in.type || result.lanes != in.lanes) fail("a loop value has another dtype or other lanes");
       return;
@@ -156,7 +157,8 @@ void Emitter::loop_end(const Instruction& in) {
   loop.closed = true;
   loop.results = make_phis(loop.initial, loop.entry);
   for (std::size_t i = 0; i < next.size(); ++i) {
-    if (next[i].type != loop.initial[i].type || next[i].lanes != loop.initial[i].lanes) return void(fail("a carried value changes its dtype or lanes"));
+    if (next[i].type != loop.initial[i].type || next[i].lanes != loop.initial[i].lanes)
+      return void(fail("a carried value changes its dtype or lanes"));
     for (std::size_t p = 0; p < next[i].parts.size(); ++p) {
       llvm::cast<llvm::PHINode>(loop.carried[i].parts[p])->addIncoming(next[i].parts[p], last);
       llvm::cast<llvm::PHINode>(loop.results[i].parts[p])->addIncoming(next[i].parts[p], last);
@@ -196,7 +198,8 @@ void Emitter::report(const Instruction& in) {
   const Value& ok = operand(in.a);
   const Value& elements = operand(in.b);
   const Value& values = operand(in.c);
-  if (ok.type != DType::Bool || elements.type != DType::I64 || values.type != DType::I64 || ok.lanes != elements.lanes || ok.lanes != values.lanes) {
+  if (ok.type != DType::Bool || elements.type != DType::I64 || values.type != DType::I64 || ok.lanes != elements.lanes ||
+      ok.lanes != values.lanes) {
     return void(fail("a report has a mask and i64 elements and values, of the same lanes"));
   }
   const auto call = [&](llvm::Value* element, llvm::Value* value) {

@@ -44,7 +44,8 @@ llvm::Value* Emitter::float_to_float8(llvm::Value* x, DType to) {
   // Normal numbers: round the bits to nearest even, then rebase the exponent.
   llvm::Value* const odd = b_.CreateAnd(b_.CreateLShr(magnitude, number(ints, drop)), number(ints, 1));
   llvm::Value* const raised = b_.CreateAdd(b_.CreateAdd(magnitude, number(ints, (i64{1} << (drop - 1)) - 1)), odd);
-  llvm::Value* const rebased = b_.CreateSub(b_.CreateLShr(raised, number(ints, drop)), number(ints, i64{127 - format.bias} << format.mantissa_bits));
+  llvm::Value* const rebased =
+      b_.CreateSub(b_.CreateLShr(raised, number(ints, drop)), number(ints, i64{127 - format.bias} << format.mantissa_bits));
   // Denormals: adding a power of two whose last place is the smallest denormal rounds and leaves the number in the low bits.
   const i64 anchor_bits = i64{127 + 1 - format.bias + drop} << 23;
   llvm::Value* const anchor = b_.CreateBitCast(number(ints, anchor_bits), floats);

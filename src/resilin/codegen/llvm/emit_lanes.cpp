@@ -8,7 +8,8 @@ Value Emitter::load_strided(const Instruction& in) {
   llvm::Value* const base = element_address(in.a, in.b, in.type);
   llvm::Value* const stride = scalar(in.c);
   const auto element = [&](llvm::Value* l) {
-    return b_.CreateAlignedLoad(lane, lane_pointer(base, lane, b_.CreateMul(l, stride)), llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
+    return b_.CreateAlignedLoad(lane, lane_pointer(base, lane, b_.CreateMul(l, stride)),
+                                llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
   };
   if (in.d < 0) return collect(in.type, in.lanes, [&](unsigned l) { return element(b_.getInt64(l)); });
   llvm::Value* const copy = buffer(lane, in.lanes, 0);
@@ -27,7 +28,8 @@ void Emitter::store_strided(const Instruction& in) {
   llvm::Value* const base = element_address(in.a, in.b, in.type);
   llvm::Value* const stride = scalar(in.d);
   const auto put = [&](llvm::Value* element, llvm::Value* l) {
-    b_.CreateAlignedStore(element, lane_pointer(base, lane, b_.CreateMul(l, stride)), llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
+    b_.CreateAlignedStore(element, lane_pointer(base, lane, b_.CreateMul(l, stride)),
+                          llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
   };
   if (in.e < 0) {
     for (unsigned l = 0; l < in.lanes; ++l) put(to_memory(extract_lane(value, l), in.type), b_.getInt64(l));
@@ -52,7 +54,8 @@ Value Emitter::collect(DType type, unsigned lanes, const std::function<llvm::Val
 // Lanes that are off get the address of `instead`, so that moving all lanes needs no branch and touches nothing of the buffer there.
 Value Emitter::addresses(const Instruction& in, std::int32_t mask, llvm::Value* instead) {
   const Value& elements = operand(in.b);
-  if (elements.lanes != in.lanes || elements.type != DType::I64) return one(fail("element numbers are i64 in as many lanes as the value"), DType::I64);
+  if (elements.lanes != in.lanes || elements.type != DType::I64)
+    return one(fail("element numbers are i64 in as many lanes as the value"), DType::I64);
   if (mask >= 0 && (operand(mask).lanes != in.lanes || operand(mask).type != DType::Bool)) {
     return one(fail("a mask has as many lanes as the value"), DType::I64);
   }
@@ -78,7 +81,8 @@ Value Emitter::gather(const Instruction& in) {
   const Value where = addresses(in, in.c, nothing);
   if (!error_.empty()) return where;
   const auto element = [&](llvm::Value* address) {
-    return b_.CreateAlignedLoad(lane, b_.CreateIntToPtr(address, b_.getPtrTy()), llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
+    return b_.CreateAlignedLoad(lane, b_.CreateIntToPtr(address, b_.getPtrTy()),
+                                llvm::Align(static_cast<std::uint64_t>(size_bytes(in.type))));
   };
   return collect(in.type, in.lanes, [&](unsigned l) { return element(extract_lane(where, l)); });
 }

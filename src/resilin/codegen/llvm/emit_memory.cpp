@@ -108,7 +108,8 @@ Value Emitter::load_counted(llvm::Value* address, llvm::Value* count, DType type
   if (lanes == 1 || (bytes < 4 && !has_avx512())) {
     llvm::Value* const copy = buffer(lane, lanes, 0);
     b_.CreateAlignedStore(llvm::Constant::getNullValue(memory_type(type, lanes)), copy, llvm::Align(64));
-    for_lanes(limit, [&](llvm::Value* l) { b_.CreateStore(b_.CreateLoad(lane, lane_pointer(address, lane, l)), lane_pointer(copy, lane, l)); });
+    for_lanes(limit,
+              [&](llvm::Value* l) { b_.CreateStore(b_.CreateLoad(lane, lane_pointer(address, lane, l)), lane_pointer(copy, lane, l)); });
     return load_whole(copy, type, lanes);
   }
   Value value;
@@ -149,7 +150,8 @@ void Emitter::store_whole(const Value& value, llvm::Value* address, bool bypass)
     llvm::Value* const place = b_.CreateConstInBoundsGEP1_64(memory_type(value.type, 1), address, p * width);
     const std::uint64_t align = static_cast<std::uint64_t>(bypass ? width * bytes : bytes);
     llvm::StoreInst* const store = b_.CreateAlignedStore(memory.parts[p], place, llvm::Align(align));
-    if (bypass) store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    if (bypass)
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
   }
 }
 
@@ -168,7 +170,8 @@ void Emitter::store_counted(const Value& value, llvm::Value* address, llvm::Valu
   if (value.lanes == 1 || (bytes < 4 && !has_avx512())) {
     llvm::Value* const copy = buffer(lane, value.lanes, 0);
     spill(value, copy);
-    for_lanes(limit, [&](llvm::Value* l) { b_.CreateStore(b_.CreateLoad(lane, lane_pointer(copy, lane, l)), lane_pointer(address, lane, l)); });
+    for_lanes(limit,
+              [&](llvm::Value* l) { b_.CreateStore(b_.CreateLoad(lane, lane_pointer(copy, lane, l)), lane_pointer(address, lane, l)); });
     return;
   }
   const unsigned width = part_lanes(value.lanes);

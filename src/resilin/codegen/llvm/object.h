@@ -15,6 +15,7 @@ namespace resilin::codegen {
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const TargetView& target, std::string& error);
 
 /// Runs instruction selection to the end and appends the file to `out`. False when LLVM reports an error; `error` holds its words.
-bool generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, llvm::SmallVectorImpl<char>& out, std::string& error);
+bool generate(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, llvm::SmallVectorImpl<char>& out,
+              std::string& error);
 
 }  // namespace resilin::codegen
