@@ -22,15 +22,42 @@ void check_inputs(const ir::OpDef& op, std::span<const Input> inputs) {
   }
 }
 
+// Kernels serve all sizes, so a size check that fails at run time names symbols. Asked again with the sizes of the call, the op's rule says it in its own words.
+void refuse_sizes(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  std::vector<ir::InputType> types;
+  for (const Input& input : inputs) {
+    if (input.is_tensor()) {
+      types.emplace_back(ir::Type{input.tensor().dtype(), input.tensor().shape(), input.tensor().strides()});
+    } else if (input.is_number()) {
+      types.emplace_back(input.number().kind());
+    } else {
+      types.emplace_back();
+    }
+  }
+  Facts facts;
+  ir::InferContext context(op.name, types, attrs, facts);
+  context.allot_symbol = [](std::string_view, Dim low, Dim) { return low; };
+  const std::vector<ir::Type> results = op.infer(context);
+  if (destination != nullptr && context.fresh_dims().empty() && !(destination->shape() == results[0].shape)) {
+    throw ShapeError(cat(op.name, ": output with shape ", destination->shape(), " doesn't match the broadcast shape ", results[0].shape));
+  }
+}
+
 }  // namespace
 
 Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
   check_inputs(op, inputs);
   if (Tracer* tracer = active_tracer()) return tracer->apply(op, inputs, attrs, destination);
   for (const Input& input : inputs) {
-    if (input.is_tensor() && input.tensor().is_traced()) throw ArgumentError(cat(op.name, ": a traced tensor is used outside its trace; it holds no data"));
+    if (input.is_tensor() && input.tensor().is_traced())
+      throw ArgumentError(cat(op.name, ": a traced tensor is used outside its trace; it holds no data"));
   }
-  return execute(op, inputs, attrs, destination);
+  try {
+    return execute(op, inputs, attrs, destination);
+  } catch (const ShapeError&) {
+    refuse_sizes(op, inputs, attrs, destination);
+    throw;
+  }
 }
 
 Tensor apply_one(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {

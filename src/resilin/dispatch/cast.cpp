@@ -12,7 +12,9 @@ std::vector<ir::Type> infer_cast(ir::InferContext& c) { return {{c.attrs<CastAtt
 
 loop::Scalar cast_formula(PointwiseContext& c) { return loop::cast(c.input(0), compute_dtype(c.output_dtype())); }
 
-std::vector<Tensor> cast_vjp(const ir::VjpCall& call) { return {is_floating(call.inputs[0].dtype()) ? cast(call.grads[0], call.inputs[0].dtype()) : Tensor()}; }
+std::vector<Tensor> cast_vjp(const ir::VjpCall& call) {
+  return {is_floating(call.inputs[0].dtype()) ? cast(call.grads[0], call.inputs[0].dtype()) : Tensor()};
+}
 
 void cast_reference(ir::ReferenceCall& call) {
   const ir::Array& x = call.input(0);

@@ -226,7 +226,10 @@ std::optional<Tensor> concrete_alias(const Entry& entry, const Tensor& input, co
   ir::Graph graph;
   const ir::ValueId id = graph.add_input({input.dtype(), input.shape(), input.strides()});
   ir::Type output = entry.graph.type(node.outputs[0]);
-  for (Dim& size : output.shape) size = concrete(size);
+  for (Dim& size : output.shape) {
+    size = concrete(size);
+    if (size.value() < 0) return std::nullopt;  // the plan's checks say what is wrong
+  }
   const auto number = [](const Number& n) { return n; };
   const ir::Attrs attrs(node.attrs.info().map_values(node.attrs.data(), concrete, number), &node.attrs.info());
   graph.add_node({.op = node.op, .attrs = attrs, .inputs = {ir::Operand(id)}}, {output});
@@ -272,7 +275,7 @@ Outputs execute(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef
     if (alias) return {std::move(*alias)};
   }
   const Executable& executable = executable_for(entry, size_class_for(entry, call));
-  Outputs outputs = executable.run(call.tensors, std::move(call.symbols), call.numbers);
+  Outputs outputs = executable.run(call.tensors, call.symbols, call.numbers);
   if (destination != nullptr) {
     destination->storage().bump_version();
     outputs[0] = *destination;
@@ -289,6 +292,10 @@ EagerRecord eager_record(const ir::OpDef& op, std::span<const Input> inputs, ir:
     if (const LaunchStep* launch = std::get_if<LaunchStep>(&step.body)) record.kernel_texts.push_back(launch->text);
   }
   return record;
+}
+
+ir::Graph eager_graph(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  return find_or_make(make_key(op, inputs, attrs, destination), inputs, destination).graph;
 }
 
 }  // namespace resilin

@@ -17,4 +17,7 @@ struct EagerRecord {
 };
 EagerRecord eager_record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination = nullptr);
 
+/// The graph alone: nothing is compiled, and the elements of the inputs are not looked at.
+ir::Graph eager_graph(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination = nullptr);
+
 }  // namespace resilin

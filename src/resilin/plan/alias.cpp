@@ -1,6 +1,7 @@
 // src/resilin/plan/alias.cpp -- Internal: when a View is only another way to look at its input.
 #include <algorithm>
 
+#include "resilin/codegen/axes.h"
 #include "resilin/codegen/evaluate.h"
 #include "resilin/plan/group.h"
 
@@ -45,14 +46,14 @@ bool always_valid(const ir::ViewMap& map, const Facts& facts) {
 std::optional<Alias> view_as_alias(const ir::Graph& graph, const ir::Node& node, const ir::Type& input) {
   const ir::Type& output = graph.type(node.outputs[0]);
   if (output.dtype != input.dtype) return std::nullopt;
+  if (std::find(output.shape.begin(), output.shape.end(), Dim(0)) != output.shape.end()) return Alias{0, contiguous_strides(output.shape)};
   Facts facts = graph.facts();
   Shape index;
   for (std::size_t a = 0; a < output.shape.size(); ++a) {
     const Symbol variable{'i', static_cast<int>(a)};
     index.push_back(output.shape[a] == 1 ? Dim(0) : Dim::symbol(variable));
     if (output.shape[a] == 1) continue;
-    facts.set_range(variable, {0, Range::kHighest});
-    facts.assume_less(index.back(), output.shape[a]);
+    assume_index(facts, variable, output.shape[a]);
     if (output.shape[a].is_symbol()) facts.set_range(output.shape[a].as_symbol(), {1, Range::kHighest});
   }
   AliasContext context(graph, node, index);

@@ -1,6 +1,7 @@
 // src/resilin/plan/make.cpp -- make_plan(): the contents page of planning, and the translation of groups into steps.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "resilin/base/log.h"
 #include "resilin/ir/rewrite.h"
@@ -22,8 +23,10 @@ class PlanMaker {
 
   Plan run() {
     plan_.bindings = Bindings(graph_());
-    for (const ir::SizeCheck& check : graph_().checks()) plan_.checks.push_back({integer(check.a), integer(check.b), check.message});
     for (const Group& group : group_nodes(graph_())) add_group(group);
+    for (const ir::SizeCheck& check : graph_().checks()) {
+      plan_.checks.push_back({as_written(check.a), as_written(check.b), check.message, uses_fresh_size(check.a) || uses_fresh_size(check.b)});
+    }
     for (const ir::ValueId id : graph_().outputs()) plan_.outputs.push_back(slot(id));
     plan_.integers = DimProgram(dims_);
     free_slots();
@@ -42,6 +45,11 @@ class PlanMaker {
 
   // --- integers ------------------------------------------------------------------------------------------------------------------
   int integer(Dim e) { return range({&e, 1}).first; }
+  // The graph's facts hold what its checks establish: simplified by them, a check would always pass.
+  int as_written(Dim e) {
+    dims_.push_back(e);
+    return static_cast<int>(dims_.size()) - 1;
+  }
   IntegerRange range(std::span<const Dim> dims) {
     const IntegerRange at{static_cast<int>(dims_.size()), static_cast<int>(dims.size())};
     for (const Dim e : dims) dims_.push_back(graph_().facts().simplify(e));
@@ -65,6 +73,7 @@ class PlanMaker {
     RESILIN_ASSERT(alias.has_value(), "a view was grouped as an alias but is none");
     types_[static_cast<std::size_t>(node.outputs[0].index)].strides = alias->strides;
     slot_entry(node.outputs[0]) = plan_.slot_count++;
+    aliases_.insert(node.outputs[0].index);
     add(AliasStep{slot(node.outputs[0]), slot(input), integer(alias->offset), range(type(node.outputs[0]).shape), range(alias->strides)});
   }
 
@@ -108,6 +117,10 @@ class PlanMaker {
     if (at == parameters.end()) return;
     parameters.erase(at);
     step.fresh.push_back({output, axis, symbol});
+    fresh_.insert(symbol);
+  }
+  bool uses_fresh_size(Dim e) const {
+    return std::any_of(fresh_.begin(), fresh_.end(), [&](int symbol) { return contains(e, Symbol{'s', symbol}); });
   }
 
   // --- kernels -------------------------------------------------------------------------------------------------------------------
@@ -143,7 +156,7 @@ class PlanMaker {
     for (const ir::Node* node = graph_().producer(id); node != nullptr; node = graph_().producer(id)) {
       if (node->destination.defined()) {
         id = node->destination;
-      } else if (std::holds_alternative<ir::View>(node->op->lower)) {
+      } else if (aliases_.contains(id.index)) {
         id = std::get<ir::ValueId>(node->inputs[0]);
       } else {
         break;
@@ -232,6 +245,8 @@ class PlanMaker {
   Plan plan_;
   std::vector<ir::Type> types_;  // per value, with the strides chosen so far
   std::vector<int> slot_of_;     // per value
+  std::set<int> aliases_;        // values that are views of their node's first input
+  std::set<int> fresh_;          // symbols of sizes that Externs find out
   std::vector<Dim> dims_;        // of plan_.integers
 };
 

@@ -106,6 +106,7 @@ struct Bindings {
 struct PlanCheck {
   int a, b;  // integers
   std::string message;
+  bool needs_fresh_size = false;  // can be asked only after the Extern that finds a size out
 };
 
 /// An executable description without code. Immutable, shared by all calls.

@@ -1,7 +1,6 @@
 // src/resilin/runtime/executable.cpp -- Executable: a plan with the code of its kernels, and how it runs.
 #include "resilin/runtime/executable.h"
 
-#include <atomic>
 #include <utility>
 
 #include "resilin/runtime/launch.h"
@@ -9,7 +8,7 @@
 namespace resilin {
 namespace {
 
-std::atomic<i64> launches{0};
+thread_local i64 launches = 0;
 
 template <class... Lambdas>
 struct Overloaded : Lambdas... {
@@ -18,22 +17,23 @@ struct Overloaded : Lambdas... {
 template <class... Lambdas>
 Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
 
-// One call of a plan: values of symbols and integers, and the tensors in the slots.
+// One call of a plan: values of symbols and integers, and the tensors in the slots (inputs are borrowed, the rest are made here).
 class Call {
  public:
-  Call(const Plan& plan, std::span<const std::shared_ptr<const Code>> code, std::span<const Tensor* const> inputs, SymbolValues symbols,
+  Call(const Plan& plan, std::span<const std::shared_ptr<const Code>> code, std::span<const Tensor* const> inputs, SymbolValues& symbols,
        std::span<const Number> numbers)
-      : plan_(plan), code_(code), numbers_(numbers), symbols_(std::move(symbols)), slots_(static_cast<std::size_t>(plan.slot_count)) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) slots_[i] = *inputs[i];
+      : plan_(plan), code_(code), numbers_(numbers), symbols_(symbols), input_count_(inputs.size()), slots_(inputs) {
+    made_.resize(static_cast<std::size_t>(plan.slot_count) - input_count_);
+    for (const Tensor& made : made_) slots_.push_back(&made);
     integers_.resize(plan.integers.size(), 0);
     plan_.integers.evaluate(symbols_, integers_.data());
-    check_sizes();
+    check_sizes(false);
   }
 
   Outputs run() {
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
       run_step(plan_.steps[s].body, code_[s].get());
-      for (const int slot : plan_.steps[s].free) tensor(slot) = Tensor();
+      for (const int slot : plan_.steps[s].free) made(slot) = Tensor();
     }
     Outputs outputs;
     for (const int slot : plan_.outputs) outputs.push_back(tensor(slot));
@@ -41,11 +41,13 @@ class Call {
   }
 
  private:
-  Tensor& tensor(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const Tensor& tensor(int slot) const { return *slots_[static_cast<std::size_t>(slot)]; }
+  Tensor& made(int slot) { return made_[static_cast<std::size_t>(slot) - input_count_]; }
   i64 integer(int index) const { return integers_[static_cast<std::size_t>(index)]; }
 
-  void check_sizes() const {
+  void check_sizes(bool with_fresh_sizes) const {
     for (const PlanCheck& check : plan_.checks) {
+      if (check.needs_fresh_size && !with_fresh_sizes) continue;
       if (integer(check.a) != integer(check.b)) throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
     }
   }
@@ -58,11 +60,11 @@ class Call {
   void run_step(const StepBody& body, const Code* code) {
     std::visit(Overloaded{[&](const AllocateStep& step) { allocate(step); }, [&](const AliasStep& step) { alias(step); },
                           [&](const LaunchStep& step) {
-                            launches.fetch_add(1, std::memory_order_relaxed);
+                            ++launches;
                             launch(step, *code, integers_, slots_, numbers_);
                           },
                           [&](const ContractStep& step) {
-                            launches.fetch_add(1, std::memory_order_relaxed);
+                            ++launches;
                             contract(step, tensor(step.a), tensor(step.b), tensor(step.out));
                           },
                           [&](const ExternStep& step) { run_extern(step); }},
@@ -72,16 +74,18 @@ class Call {
   void allocate(const AllocateStep& step) {
     const Shape shape = dims(step.shape);
     if (step.strides.count == 0) {
-      tensor(step.slot) = Tensor::allocate(shape, step.dtype);
+      made(step.slot) = Tensor::allocate(shape, step.dtype);
       return;
     }
     const i64 bytes = product(shape).value() * size_bytes(step.dtype);  // strides are a dense order of the axes
-    tensor(step.slot) = Tensor::unchecked_view(Storage::allocate(bytes), step.dtype, 0, shape, dims(step.strides));
+    made(step.slot) = Tensor::unchecked_view(Storage::allocate(bytes), step.dtype, 0, shape, dims(step.strides));
   }
 
   void alias(const AliasStep& step) {
     const Tensor& source = tensor(step.source);
-    tensor(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + integer(step.offset), dims(step.shape), dims(step.strides));
+    const Shape shape = dims(step.shape);
+    const i64 shift = product(shape) == 0 ? 0 : integer(step.offset);  // an empty view has no first element to point at
+    made(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + shift, shape, dims(step.strides));
   }
 
   Dim concrete(Dim e) const {
@@ -103,25 +107,28 @@ class Call {
     const auto number = [&](Number n) { return n.is_argument() ? numbers_[static_cast<std::size_t>(n.argument_index())] : n; };
     const ir::Attrs attrs(step.attrs.info().map_values(step.attrs.data(), [&](Dim d) { return concrete(d); }, number), &step.attrs.info());
     std::get<ir::Extern>(step.op->lower).run({inputs, attrs.ref(), outputs});
-    for (std::size_t o = 0; o < outputs.size(); ++o) tensor(step.outputs[o]) = outputs[o];
+    for (std::size_t o = 0; o < outputs.size(); ++o) made(step.outputs[o]) = outputs[o];
     if (step.fresh.empty()) return;
     for (const ExternStep::FreshSize& fresh : step.fresh) {
       symbols_[static_cast<std::size_t>(fresh.symbol)] = outputs[static_cast<std::size_t>(fresh.output)].size(fresh.axis).value();
     }
     plan_.integers.evaluate(symbols_, integers_.data());
+    check_sizes(true);
   }
 
   const Plan& plan_;
   std::span<const std::shared_ptr<const Code>> code_;
   std::span<const Number> numbers_;
-  SymbolValues symbols_;
+  SymbolValues& symbols_;
+  const std::size_t input_count_;
+  SmallVector<const Tensor*, 8> slots_;
+  SmallVector<Tensor, 4> made_;
   SmallVector<i64, 40> integers_;
-  SmallVector<Tensor, 6> slots_;
 };
 
 }  // namespace
 
-LaunchStats launch_stats() { return {launches.load(std::memory_order_relaxed)}; }
+i64 launch_count() { return launches; }
 
 Executable::Executable(Plan plan) : plan_(std::move(plan)) {
   for (const Step& step : plan_.steps) {
@@ -130,8 +137,8 @@ Executable::Executable(Plan plan) : plan_(std::move(plan)) {
   }
 }
 
-Outputs Executable::run(std::span<const Tensor* const> inputs, SymbolValues symbols, std::span<const Number> numbers) const {
-  return Call(plan_, code_, inputs, std::move(symbols), numbers).run();
+Outputs Executable::run(std::span<const Tensor* const> inputs, SymbolValues& symbols, std::span<const Number> numbers) const {
+  return Call(plan_, code_, inputs, symbols, numbers).run();
 }
 
 namespace {
@@ -181,7 +188,7 @@ Outputs run_checked(const Executable& executable, std::span<const Tensor* const>
   for (int v = 0; v < plan.graph.input_count(); ++v) {
     if (!fits(*inputs[static_cast<std::size_t>(v)], plan.graph.type({v}), symbols)) refuse(v);
   }
-  return executable.run(inputs, std::move(symbols), numbers);
+  return executable.run(inputs, symbols, numbers);
 }
 
 }  // namespace resilin

@@ -14,11 +14,8 @@ namespace resilin {
 /// The code of a nest, made at most once in a process for each text. Thread-safe.
 std::shared_ptr<const Code> kernel_for(const loop::Nest& nest, const std::string& text);
 
-/// Counts since the process started; for tests, benches and the profiler.
-struct LaunchStats {
-  i64 launches = 0;  // kernels and contractions
-};
-LaunchStats launch_stats();
+/// Kernels and contractions launched by the calling thread so far; for tests, benches and the profiler.
+i64 launch_count();
 
 using Outputs = SmallVector<Tensor, 2>;
 
@@ -32,7 +29,7 @@ class Executable {
   /// Runs the steps on the graph's inputs, symbols (plan().bindings) and numbers, in order.
   /// The caller vouches that the inputs have the dtypes and layouts of the graph's input types (see `run_checked`).
   /// Throws what a kernel reports (IndexError, NumericError), ShapeError where a size check fails, MemoryError.
-  Outputs run(std::span<const Tensor* const> inputs, SymbolValues symbols, std::span<const Number> numbers) const;
+  Outputs run(std::span<const Tensor* const> inputs, SymbolValues& symbols, std::span<const Number> numbers) const;
 
  private:
   Plan plan_;

@@ -27,6 +27,12 @@ class RowMemory {
   void* data_;
 };
 
+// Where kernels count elements from; not looked at when the tensor is empty.
+void* first_element(const Tensor& x) {
+  const TensorBody& body = x.body();
+  return static_cast<std::byte*>(body.storage.data()) + body.offset * size_bytes(body.dtype);
+}
+
 std::string input_name(const LaunchStep::CheckSite& site) {
   const std::size_t last = site.op->inputs.size() - 1;
   return std::string(site.op->inputs[std::min(static_cast<std::size_t>(site.input), last)].name);
@@ -69,7 +75,7 @@ void run_phase(const LaunchStep& step, PhaseFunction phase, bool is_vector, cons
 
 }  // namespace
 
-void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor> slots, std::span<const Number> numbers) {
+void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor* const> slots, std::span<const Number> numbers) {
   const auto at = [&](int index) { return integers[static_cast<std::size_t>(index)]; };
   for (const LaunchStep::NonEmpty& check : step.non_empty) {
     const LaunchStep::CheckSite& site = step.check_sites[static_cast<std::size_t>(check.site)];
@@ -82,7 +88,7 @@ void launch(const LaunchStep& step, const Code& code, std::span<const i64> integ
   SmallVector<void*, 8> pointers;
   for (const int slot : step.pointers) {
     void* pointer = nullptr;
-    if (slot >= 0) pointer = slots[static_cast<std::size_t>(slot)].data();
+    if (slot >= 0) pointer = first_element(*slots[static_cast<std::size_t>(slot)]);
     if (slot <= -2) pointer = partials[static_cast<std::size_t>(-2 - slot)].data();
     pointers.push_back(pointer);
   }
@@ -93,7 +99,7 @@ void launch(const LaunchStep& step, const Code& code, std::span<const i64> integ
   }
   SmallVector<i64, 8> table;
   for (const LaunchStep::TableRow& row : step.table) {
-    table.push_back(static_cast<i64>(reinterpret_cast<std::uintptr_t>(slots[static_cast<std::size_t>(row.slot)].data())));
+    table.push_back(static_cast<i64>(reinterpret_cast<std::uintptr_t>(first_element(*slots[static_cast<std::size_t>(row.slot)]))));
     for (int c = 0; c < row.columns.count; ++c) table.push_back(at(row.columns.first + c));
   }
   Status status;
