@@ -33,8 +33,9 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps, kGeluOps,     kSoftmaxOps, kReduceOps,  kCumsumOps,    kShapeOps,
-      kAxesOps,       kFillOps,       kUniformOps,    kGatherOps,  kIndexAddOps, kNonzeroOps, kCatOps,     kMatmulOps, kLayerNormOps, kSortOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,    kGeluOps,    kSoftmaxOps,
+      kReduceOps,     kCumsumOps,     kShapeOps,      kAxesOps,    kFillOps,      kUniformOps, kGatherOps,
+      kIndexAddOps,   kNonzeroOps,    kCatOps,        kMatmulOps,  kLayerNormOps, kSortOps,
   };
   return kFamilies;
 }

@@ -20,9 +20,9 @@ namespace {
 using ir::OpDef;
 using ir::PointwiseContext;
 
-constexpr double kHalfSqrt2 = 1 / std::numbers::sqrt2;                             // sqrt(1/2)
-constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;    // sqrt(2/pi)
-constexpr double kDensityAt0 = std::numbers::inv_sqrtpi / std::numbers::sqrt2;     // of the normal distribution
+constexpr double kHalfSqrt2 = 1 / std::numbers::sqrt2;                           // sqrt(1/2)
+constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
+constexpr double kDensityAt0 = std::numbers::inv_sqrtpi / std::numbers::sqrt2;   // of the normal distribution
 constexpr double kCubic = 0.044715;
 
 bool uses_tanh(const GeluAttrs& attrs) { return attrs.approximate == GeluApproximation::Tanh; }
@@ -34,7 +34,10 @@ Tensor bend(const Tensor& x, const GeluAttrs& attrs) {
 }
 std::vector<Tensor> gelu_body(const ir::CompositeCall& call) {
   const Tensor& x = call.inputs[0];
-  return {x * 0.5 * (1 + bend(x, call.attributes<GeluAttrs>()))};
+  const GeluAttrs& attrs = call.attributes<GeluAttrs>();
+  // (1 + tanh u) / 2 = sigmoid(2u), which keeps its digits where tanh nears -1.
+  if (uses_tanh(attrs)) return {x * sigmoid(x * (x * x * (2 * kCubic * kSqrt2OverPi) + 2 * kSqrt2OverPi))};
+  return {x * 0.5 * (1 + bend(x, attrs))};
 }
 std::vector<Tensor> gelu_vjp(const ir::VjpCall& call) {
   const GeluAttrs& attrs = call.attributes<GeluAttrs>();

@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, 2> enum_names(const GeluApproximation*) {
 struct GeluAttrs {
   GeluApproximation approximate = GeluApproximation::None;
   static constexpr auto fields() {
-    return std::tuple{field("approximate", &GeluAttrs::approximate, "tanh: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) instead of the error function.")};
+    return std::tuple{field("approximate", &GeluAttrs::approximate,
+                            "tanh: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) instead of the error function.")};
   }
 };
 

@@ -84,7 +84,8 @@ std::vector<ir::Sample> arange_samples() {
   std::vector<ir::Sample> samples;
   for (const DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::U8}) {
     samples.push_back({{{.number = Number(2)}, {.number = Number(3)}}, ir::attrs_of(ArangeAttrs{n, dtype}), {37}});
-    if (is_floating(dtype)) samples.push_back({{{.number = Number(0.5)}, {.number = Number(-0.25)}}, ir::attrs_of(ArangeAttrs{n, dtype}), {37}});
+    if (is_floating(dtype))
+      samples.push_back({{{.number = Number(0.5)}, {.number = Number(-0.25)}}, ir::attrs_of(ArangeAttrs{n, dtype}), {37}});
   }
   return samples;
 }
@@ -107,7 +108,9 @@ constexpr OpDef size_tensor_op{
     .name = "size_tensor",
     .doc = "A size as a tensor without axes.",
     .attrs = &ir::kAttrsInfo<SizeAttrs>,
-    .infer = [](ir::InferContext&) -> std::vector<ir::Type> { return {{DType::I64, {}, {}}}; },
+    .infer = [](ir::InferContext&) -> std::vector<ir::Type> {
+      return {{DType::I64, {}, {}}};
+    },
     .lower = ir::Pointwise{[](PointwiseContext& c) { return Scalar::integer(c.attrs<SizeAttrs>().size); }},
     .reference = [](ir::ReferenceCall& call) { call.output().set_integer(0, call.attributes<SizeAttrs>().size.value()); },
     .samples = size_samples,
@@ -125,7 +128,8 @@ DType dtype_of_number(Number value) {
 // ceil((end - start) / step) exactly, for a step of the sign of end - start: distances fit 64 bits without a sign.
 Dim integer_length(i64 start, i64 end, i64 step) {
   const auto distance = [](i64 from, i64 to) {
-    return to > from ? static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from) : static_cast<std::uint64_t>(from) - static_cast<std::uint64_t>(to);
+    return to > from ? static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)
+                     : static_cast<std::uint64_t>(from) - static_cast<std::uint64_t>(to);
   };
   const std::uint64_t whole = distance(start, end);
   const std::uint64_t size = distance(0, step);
@@ -136,8 +140,12 @@ Dim integer_length(i64 start, i64 end, i64 step) {
 
 constexpr OpTable kFillOps = kTable;
 
-Tensor full(std::span<const Dim> shape, Number value, std::optional<DType> dtype) { return filled(shape, value, dtype.value_or(dtype_of_number(value))); }
-Tensor full(std::initializer_list<Dim> shape, Number value, std::optional<DType> dtype) { return full(std::span<const Dim>(shape.begin(), shape.size()), value, dtype); }
+Tensor full(std::span<const Dim> shape, Number value, std::optional<DType> dtype) {
+  return filled(shape, value, dtype.value_or(dtype_of_number(value)));
+}
+Tensor full(std::initializer_list<Dim> shape, Number value, std::optional<DType> dtype) {
+  return full(std::span<const Dim>(shape.begin(), shape.size()), value, dtype);
+}
 Tensor zeros(std::span<const Dim> shape, DType dtype) { return filled(shape, 0, dtype); }
 Tensor zeros(std::initializer_list<Dim> shape, DType dtype) { return zeros(std::span<const Dim>(shape.begin(), shape.size()), dtype); }
 Tensor ones(std::span<const Dim> shape, DType dtype) { return filled(shape, 1, dtype); }
@@ -155,9 +163,11 @@ Tensor arange(Number start, Number end, Number step, std::optional<DType> dtype)
   if (!std::isfinite(from) || !std::isfinite(to)) throw ArgumentError(cat("arange: unsupported range: ", from, " -> ", to));
   if (!std::isfinite(by)) throw ArgumentError(cat("arange: unsupported step: ", by));
   const bool as_integers = given_integers || is_integral(type);
-  if (as_integers ? step.as_integer() == 0 : by == 0) throw ArgumentError(cat("arange: step must be nonzero: start is ", from, ", end is ", to));
+  if (as_integers ? step.as_integer() == 0 : by == 0)
+    throw ArgumentError(cat("arange: step must be nonzero: start is ", from, ", end is ", to));
   if (by > 0 ? from > to : from < to) {
-    throw ArgumentError(cat("arange: upper bound and larger bound inconsistent with step sign: start is ", from, ", end is ", to, ", step is ", by));
+    throw ArgumentError(
+        cat("arange: upper bound and larger bound inconsistent with step sign: start is ", from, ", end is ", to, ", step is ", by));
   }
   if (as_integers) {
     const i64 first = start.as_integer();

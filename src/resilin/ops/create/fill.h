@@ -23,7 +23,8 @@ struct ArangeAttrs {
   Dim length = 0;
   DType dtype = DType::I64;
   static constexpr auto fields() {
-    return std::tuple{field("length", &ArangeAttrs::length, "Number of elements."), field("dtype", &ArangeAttrs::dtype, "Dtype of the result.")};
+    return std::tuple{field("length", &ArangeAttrs::length, "Number of elements."),
+                      field("dtype", &ArangeAttrs::dtype, "Dtype of the result.")};
   }
 };
 struct SizeAttrs {

@@ -67,7 +67,8 @@ constexpr OpDef gather_op{
     .infer = infer_gather,
     .lower = ir::View{gather_map},
     .vjp = gather_vjp,
-    .reference = [](ir::ReferenceCall& call) { reference_indexed(call, "gather", [](const std::vector<i64>&, i64 at, std::size_t) { return at; }); },
+    .reference =
+        [](ir::ReferenceCall& call) { reference_indexed(call, "gather", [](const std::vector<i64>&, i64 at, std::size_t) { return at; }); },
     .samples = gather_samples,
 };
 
@@ -75,7 +76,7 @@ constexpr OpDef gather_op{
 std::vector<ir::Type> infer_index_select(InferContext& c) {
   const std::size_t axis = static_cast<std::size_t>(c.axis(c.attrs<IndexAttrs>().axis, static_cast<i64>(c.shape(0).size())));
   ops::require_index_dtype(c, 1);
-  if (c.shape(1).size() != 1) throw IndexError(cat(c.op(), ": Index is supposed to be a vector: index is ", c.shape(1)));
+  if (c.shape(1).size() != 1) throw IndexError(cat(c.op(), ": Index is supposed to be a vector: index has ", c.shape(1).size(), " axes"));
   Shape shape = c.shape(0);
   shape[axis] = c.shape(1)[0];
   return {{c.dtype(0), shape, {}}};

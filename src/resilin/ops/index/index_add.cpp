@@ -33,19 +33,23 @@ std::vector<ir::Type> infer_index_add(InferContext& c) {
   const Shape& source = c.shape(2);
   const i64 axis = c.axis(c.attrs<IndexAddAttrs>().axis, static_cast<i64>(x.size()));
   ops::require_index_dtype(c, 1);
-  if (index.size() != 1) throw IndexError(cat(c.op(), ": Index is supposed to be a vector: index is ", index));
-  if (source.size() != x.size()) throw ShapeError(cat(c.op(), ": source and self must have as many dimensions: source is ", source, ", self is ", x));
+  if (index.size() != 1) throw IndexError(cat(c.op(), ": Index is supposed to be a vector: index has ", index.size(), " axes"));
+  if (source.size() != x.size())
+    throw ShapeError(cat(c.op(), ": source and self must have as many dimensions: source is ", source, ", self is ", x));
   for (std::size_t a = 0; a < x.size(); ++a) {
     const bool indexed = static_cast<i64>(a) == axis;
     const Dim wanted = indexed ? index[0] : x[a];
     if (source[a].is_constant() && wanted.is_constant() && !(source[a] == wanted)) {
-      throw ShapeError(indexed ? cat(c.op(), ": Number of indices (", wanted, ") should be equal to source.size(dim): (", source[a], "), for dim: ", axis)
-                               : cat(c.op(), ": source has another size than self at dimension ", a, ": source is ", source, ", self is ", x));
+      throw ShapeError(
+          indexed
+              ? cat(c.op(), ": Number of indices (", wanted, ") should be equal to source.size(dim): (", source[a], "), for dim: ", axis)
+              : cat(c.op(), ": source has another size than self at dimension ", a, ": source is ", source, ", self is ", x));
     }
     c.same(source[a], wanted, indexed ? "size of source along the axis and number of indices" : "sizes of source and self");
   }
   if (!is_floating(c.dtype(0)) && c.attrs<IndexAddAttrs>().alpha.kind() == NumberKind::Float) {
-    throw ArgumentError(cat(c.op(), ": For integral input tensors, argument alpha must not be a floating point number: dtype is ", c.dtype(0)));
+    throw ArgumentError(
+        cat(c.op(), ": For integral input tensors, argument alpha must not be a floating point number: dtype is ", c.dtype(0)));
   }
   return {{c.dtype(0), x, {}}};
 }
@@ -58,7 +62,9 @@ Shape index_add_target(UpdateContext& c) {
 Scalar index_add_combine(ir::FormulaContext& c, const Scalar& old_value, const Scalar& value) {
   return old_value + c.number(c.attrs<IndexAddAttrs>().alpha, value.dtype()) * value;
 }
-i64 index_add_axis(ir::AttrsRef attrs, i64 ndim) { return normalize_axis(static_cast<const IndexAddAttrs*>(attrs.data)->axis, ndim, "index_add"); }
+i64 index_add_axis(ir::AttrsRef attrs, i64 ndim) {
+  return normalize_axis(static_cast<const IndexAddAttrs*>(attrs.data)->axis, ndim, "index_add");
+}
 
 std::vector<Tensor> index_add_vjp(const ir::VjpCall& call) {
   const IndexAddAttrs& attrs = call.attributes<IndexAddAttrs>();
@@ -105,7 +111,8 @@ std::vector<ir::Type> infer_scatter_add(InferContext& c) {
   ops::require_index_dtype(c, 1);
   ops::require_index_shape(c, c.shape(0), c.shape(1), axis);
   if (c.shape(2).size() != c.shape(1).size()) {
-    throw ShapeError(cat(c.op(), ": Index tensor must have the same number of dimensions as src tensor: index is ", c.shape(1), ", src is ", c.shape(2)));
+    throw ShapeError(cat(c.op(), ": Index tensor must have the same number of dimensions as src tensor: index is ", c.shape(1), ", src is ",
+                         c.shape(2)));
   }
   for (std::size_t a = 0; a < c.shape(1).size(); ++a) c.same(c.shape(1)[a], c.shape(2)[a], "sizes of index and source");
   return {{c.dtype(0), c.shape(0), {}}};
@@ -116,7 +123,9 @@ Shape scatter_add_target(UpdateContext& c) {
   target[axis] = c.loaded_index(1, c.index(), 0, c.input_shape(0)[axis]);
   return target;
 }
-i64 scatter_add_axis(ir::AttrsRef attrs, i64 ndim) { return normalize_axis(static_cast<const IndexAttrs*>(attrs.data)->axis, ndim, "scatter_add"); }
+i64 scatter_add_axis(ir::AttrsRef attrs, i64 ndim) {
+  return normalize_axis(static_cast<const IndexAttrs*>(attrs.data)->axis, ndim, "scatter_add");
+}
 
 std::vector<Tensor> scatter_add_vjp(const ir::VjpCall& call) {
   const Tensor& g = call.grads[0];
@@ -180,7 +189,8 @@ Tensor scatter_add(const Tensor& x, i64 axis, const Tensor& index, const Tensor&
       const bool sizes_known = index.size(a).is_constant() && part.size(a).is_constant();
       if (!sizes_known || index.size(a) == part.size(a)) continue;
       if (index.size(a).value() > part.size(a).value()) {
-        throw ShapeError(cat("scatter_add: Expected index ", index.shape(), " to be smaller than self ", x.shape(), " apart from dimension ", axis, " and to be smaller size than src ", source.shape()));
+        throw ShapeError(cat("scatter_add: Expected index ", index.shape(), " to be smaller than self ", x.shape(),
+                             " apart from dimension ", axis, " and to be smaller size than src ", source.shape()));
       }
       part = slice(part, {a, 0, index.size(a), 1});
     }

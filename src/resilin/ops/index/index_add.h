@@ -13,7 +13,8 @@ struct IndexAddAttrs {
   i64 axis = 0;
   Number alpha = 1;
   static constexpr auto fields() {
-    return std::tuple{field("axis", &IndexAddAttrs::axis, "Axis that is indexed."), field("alpha", &IndexAddAttrs::alpha, "Factor of the source.")};
+    return std::tuple{field("axis", &IndexAddAttrs::axis, "Axis that is indexed."),
+                      field("alpha", &IndexAddAttrs::alpha, "Factor of the source.")};
   }
 };
 

@@ -12,14 +12,16 @@ void require_index_dtype(const ir::InferContext& c, int input) {
 
 void require_index_shape(ir::InferContext& c, const Shape& x, const Shape& index, i64 axis) {
   if (index.size() != x.size()) {
-    throw ShapeError(cat(c.op(), ": Index tensor must have the same number of dimensions as input tensor: index is ", index, ", input is ", x));
+    throw ShapeError(
+        cat(c.op(), ": Index tensor must have the same number of dimensions as input tensor: index is ", index, ", input is ", x));
   }
   for (std::size_t a = 0; a < x.size(); ++a) {
     if (static_cast<i64>(a) == axis) continue;
     if (index[a].is_constant() && x[a].is_constant() && index[a].value() > x[a].value()) {
-      throw ShapeError(cat(c.op(), ": Size does not match at dimension ", a, " expected index ", index, " to be smaller than self ", x, " apart from dimension ", axis));
+      throw ShapeError(cat(c.op(), ": Size does not match at dimension ", a, " expected index ", index, " to be smaller than self ", x,
+                           " apart from dimension ", axis));
     }
-    require_less_equal(c, index[a], x[a], "sizes of index and input, the larger of which must be the input's");
+    require_less_equal(c, index[a], x[a], "the index is longer than the input");
   }
 }
 

@@ -17,13 +17,14 @@ void require_same_sizes(InferContext& c, int input, std::size_t axis) {
   const Shape& first = c.shape(0);
   const Shape& shape = c.shape(input);
   if (shape.size() != first.size()) {
-    throw ShapeError(cat(c.op(), ": Tensors must have same number of dimensions: got ", first.size(), " and ", shape.size(), " for tensor number ", input, " in the list"));
+    throw ShapeError(cat(c.op(), ": Tensors must have same number of dimensions: got ", first.size(), " and ", shape.size(),
+                         " for tensor number ", input, " in the list"));
   }
   for (std::size_t a = 0; a < shape.size(); ++a) {
     if (a == axis) continue;
     if (shape[a].is_constant() && first[a].is_constant() && !(shape[a] == first[a])) {
-      throw ShapeError(cat(c.op(), ": Sizes of tensors must match except in dimension ", axis, ". Expected size ", first[a], " but got size ", shape[a],
-                           " for tensor number ", input, " in the list"));
+      throw ShapeError(cat(c.op(), ": Sizes of tensors must match except in dimension ", axis, ". Expected size ", first[a],
+                           " but got size ", shape[a], " for tensor number ", input, " in the list"));
     }
     c.same(first[a], shape[a], "sizes of tensors except along the axis");
   }
@@ -63,7 +64,8 @@ std::vector<Tensor> cat_vjp(const ir::VjpCall& call) {
 
 void cat_reference(ir::ReferenceCall& call) {
   ir::Array& out = call.output();
-  const std::size_t axis = static_cast<std::size_t>(normalize_axis(call.attributes<CatAttrs>().axis, static_cast<i64>(out.shape.size()), "cat"));
+  const std::size_t axis =
+      static_cast<std::size_t>(normalize_axis(call.attributes<CatAttrs>().axis, static_cast<i64>(out.shape.size()), "cat"));
   i64 start = 0;
   for (const std::optional<ir::Array>& x : call.inputs) {
     for (i64 i = 0; i < x->numel(); ++i) {
@@ -135,14 +137,18 @@ Tensor stack(std::span<const Tensor> tensors, i64 axis) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& x = tensors[i];
     if (!x.defined()) throw ArgumentError(cat("stack: tensor number ", i, " in the list is an undefined tensor"));
-    const bool fits = x.ndim() == tensors[0].ndim() && std::equal(x.shape().begin(), x.shape().end(), tensors[0].shape().begin(), [](Dim a, Dim b) {
-      return a == b || !a.is_constant() || !b.is_constant();
-    });
-    if (!fits) throw ShapeError(cat("stack: each tensor is expected to be equal size, but got ", tensors[0].shape(), " at entry 0 and ", x.shape(), " at entry ", i));
+    const bool fits =
+        x.ndim() == tensors[0].ndim() && std::equal(x.shape().begin(), x.shape().end(), tensors[0].shape().begin(),
+                                                    [](Dim a, Dim b) { return a == b || !a.is_constant() || !b.is_constant(); });
+    if (!fits)
+      throw ShapeError(cat("stack: each tensor is expected to be equal size, but got ", tensors[0].shape(), " at entry 0 and ", x.shape(),
+                           " at entry ", i));
     columns.push_back(unsqueeze(x, axis));
   }
   return cat(columns, normalize_axis(axis, tensors[0].ndim() + 1, "stack"));
 }
-Tensor stack(std::initializer_list<Tensor> tensors, i64 axis) { return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis); }
+Tensor stack(std::initializer_list<Tensor> tensors, i64 axis) {
+  return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
+}
 
 }  // namespace resilin

@@ -17,7 +17,8 @@ std::vector<ir::Type> infer_layer_norm(ir::InferContext& c) {
   const Shape& x = c.shape(0);
   const i64 count = c.attrs<LayerNormAttrs>().axis_count;
   if (count < 1 || count > static_cast<i64>(x.size())) {
-    throw ShapeError(cat(c.op(), ": ", count, " trailing axes are to be normalised, but x is ", x, "; there must be between 1 and ", x.size()));
+    throw ShapeError(
+        cat(c.op(), ": ", count, " trailing axes are to be normalised, but x is ", x, "; there must be between 1 and ", x.size()));
   }
   const std::span<const Dim> normalized = std::span<const Dim>(x).last(static_cast<std::size_t>(count));
   for (const int input : {1, 2}) {
@@ -29,7 +30,10 @@ std::vector<ir::Type> infer_layer_norm(ir::InferContext& c) {
     for (std::size_t a = 0; fits && a < shape.size(); ++a) {
       fits = !(shape[a].is_constant() && normalized[a].is_constant()) || shape[a] == normalized[a];
     }
-    if (!fits) throw ShapeError(cat(c.op(), ": Expected ", name, " to be of same shape as normalized_shape, but got ", name, " of shape ", shape, " and normalized_shape = ", normalized));
+    if (!fits) {
+      throw ShapeError(cat(c.op(), ": Expected ", name, " to be of same shape as normalized_shape, but got ", name, " of shape ", shape,
+                           " and normalized_shape = ", normalized));
+    }
     for (std::size_t a = 0; a < shape.size(); ++a) c.same(shape[a], normalized[a], "sizes of weight or bias and of x");
   }
   return {{c.dtype(0), x, {}}};
@@ -123,7 +127,9 @@ constexpr const ir::OpDef* kTable[] = {&layer_norm_op};
 
 void require_trailing(const Tensor& x, std::span<const Dim> normalized) {
   if (normalized.empty()) {
-    throw ArgumentError("layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []");
+    throw ArgumentError(
+        "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+        "normalized_shape = []");
   }
   const std::size_t ndim = static_cast<std::size_t>(x.ndim());
   bool fits = ndim >= normalized.size();
@@ -134,7 +140,8 @@ void require_trailing(const Tensor& x, std::span<const Dim> normalized) {
   if (fits) return;
   std::string wanted = "[*";
   for (const Dim size : normalized) wanted += cat(", ", size);
-  throw ShapeError(cat("layer_norm: Given normalized_shape=", normalized, ", expected input with shape ", wanted, "], but got input of size ", x.shape()));
+  throw ShapeError(cat("layer_norm: Given normalized_shape=", normalized, ", expected input with shape ", wanted,
+                       "], but got input of size ", x.shape()));
 }
 
 }  // namespace

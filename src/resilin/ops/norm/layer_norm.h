@@ -26,8 +26,9 @@ struct LayerNormAttrs {
 /// Shapes  x [..., *normalized_shape] -> x's; weight and bias normalized_shape, each may be undefined
 /// Dtypes  f32 f64 f16 bf16, computed in f32 (f64 where an input is f64); the result has x's
 /// Errors  ArgumentError for an empty normalized_shape, ShapeError where sizes differ, DtypeError
-RESILIN_API Tensor layer_norm(const Tensor& x, std::span<const Dim> normalized_shape, const Tensor& weight = {}, const Tensor& bias = {}, Number eps = 1e-5);
-RESILIN_API Tensor layer_norm(const Tensor& x, std::initializer_list<Dim> normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
+RESILIN_API Tensor layer_norm(const Tensor& x, std::span<const Dim> normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
                               Number eps = 1e-5);
+RESILIN_API Tensor layer_norm(const Tensor& x, std::initializer_list<Dim> normalized_shape, const Tensor& weight = {},
+                              const Tensor& bias = {}, Number eps = 1e-5);
 
 }  // namespace resilin

@@ -28,6 +28,8 @@ Tensor reduce_to(const Tensor& grad, const Tensor& like) {
 
 Tensor widened(const Tensor& x) { return x.defined() ? cast(x, compute_dtype(x.dtype())) : x; }
 
-Tensor divided_by_size(const Tensor& x, Dim count) { return count.is_constant() ? div(x, Number(count.value())) : div(x, size_tensor(count)); }
+Tensor divided_by_size(const Tensor& x, Dim count) {
+  return count.is_constant() ? div(x, Number(count.value())) : div(x, size_tensor(count));
+}
 
 }  // namespace resilin::ops

@@ -18,7 +18,8 @@ using loop::Scalar;
 
 // --- where ---------------------------------------------------------------------------------------------------------------------------
 std::vector<ir::Type> infer_where(ir::InferContext& c) {
-  if (c.dtype(0) != DType::Bool) throw DtypeError(cat(c.op(), ": expected condition to be a boolean tensor, but got a tensor with dtype ", c.dtype(0)));
+  if (c.dtype(0) != DType::Bool)
+    throw DtypeError(cat(c.op(), ": expected condition to be a boolean tensor, but got a tensor with dtype ", c.dtype(0)));
   Shape shape = c.shape(0);
   for (const int i : {1, 2}) {
     if (!c.is_number(i)) shape = c.broadcast(shape, c.shape(i));
@@ -81,11 +82,14 @@ constexpr OpDef where_op{
 Tensor share_of(const Tensor& g, const Tensor& loses, const Tensor& ties) { return where(loses, 0.0, where(ties, mul(g, 0.5), g)); }
 
 std::vector<Tensor> larger_vjp(const ir::VjpCall& call, bool want_larger) {
-  const Tensor& a = call.inputs[0];
-  const Tensor& b = call.inputs[1];
+  const Input a = ops::operand(call, 0);
+  const Input b = ops::operand(call, 1);
   const Tensor ties = eq(a, b);
-  return {ops::reduce_to(share_of(call.grads[0], want_larger ? lt(a, b) : gt(a, b), ties), a),
-          ops::reduce_to(share_of(call.grads[0], want_larger ? gt(a, b) : lt(a, b), ties), b)};
+  const auto one = [&](std::size_t i, const Tensor& loses) {
+    if (!call.inputs[i].defined() || !call.wants(i)) return Tensor();
+    return ops::reduce_to(share_of(call.grads[0], loses, ties), call.inputs[i]);
+  };
+  return {one(0, want_larger ? lt(a, b) : gt(a, b)), one(1, want_larger ? gt(a, b) : lt(a, b))};
 }
 
 constexpr OpDef maximum_op{

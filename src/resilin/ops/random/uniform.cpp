@@ -17,7 +17,9 @@ constexpr double kHalfToThe24 = 0x1p-24;
 // Bits of word 0 that a number of this dtype keeps.
 int kept_bits(DType dtype) { return dtype == DType::F16 ? 11 : dtype == DType::BF16 ? 8 : 24; }
 
-[[noreturn]] void refuse_dtype(DType dtype) { throw DtypeError(cat("rand: not implemented for dtype ", dtype, "; it makes f16 bf16 f32 f64")); }
+[[noreturn]] void refuse_dtype(DType dtype) {
+  throw DtypeError(cat("rand: not implemented for dtype ", dtype, "; it makes f16 bf16 f32 f64"));
+}
 
 std::vector<ir::Type> infer_rand(ir::InferContext& c) {
   const FillAttrs& attrs = c.attrs<FillAttrs>();
@@ -31,7 +33,8 @@ std::vector<ir::Type> infer_rand(ir::InferContext& c) {
 
 // The high `bits` bits of an i32 word as a number of the dtype.
 Scalar high_bits(const Scalar& word, int bits, DType dtype) {
-  return loop::cast(Scalar::make(loop::Code::ShiftRightLogical, DType::I32, {word, Scalar::constant_integer(DType::I32, 32 - bits)}), dtype);
+  return loop::cast(Scalar::make(loop::Code::ShiftRightLogical, DType::I32, {word, Scalar::constant_integer(DType::I32, 32 - bits)}),
+                    dtype);
 }
 
 Scalar rand_formula(PointwiseContext& c) {
@@ -87,7 +90,8 @@ constexpr OpTable kUniformOps = kTable;
 
 Tensor rand(std::span<const Dim> shape, DType dtype, Generator* generator) {
   if (active_tracer() != nullptr) {
-    throw UnsupportedError("rand: a generator is read while tracing, so every run would draw the same numbers; use rand_at with seed and offset as arguments");
+    throw UnsupportedError(
+        "rand: a generator is read while tracing, so every run would draw the same numbers; use rand_at with seed and offset as arguments");
   }
   for (const Dim size : shape) {
     if (size.value() < 0) throw ShapeError(cat("rand: negative dimension ", size, ": shape is ", shape, "; sizes must be at least 0"));
@@ -97,8 +101,12 @@ Tensor rand(std::span<const Dim> shape, DType dtype, Generator* generator) {
   const i64 seed = stream.seed();
   return rand_at(shape, seed, stream.reserve(product(shape).value()), dtype);
 }
-Tensor rand(std::initializer_list<Dim> shape, DType dtype, Generator* generator) { return rand(std::span<const Dim>(shape.begin(), shape.size()), dtype, generator); }
+Tensor rand(std::initializer_list<Dim> shape, DType dtype, Generator* generator) {
+  return rand(std::span<const Dim>(shape.begin(), shape.size()), dtype, generator);
+}
 
-Tensor rand_at(std::span<const Dim> shape, Number seed, Number offset, DType dtype) { return apply_one(rand_op, {seed, offset}, FillAttrs{Shape(shape), dtype}); }
+Tensor rand_at(std::span<const Dim> shape, Number seed, Number offset, DType dtype) {
+  return apply_one(rand_op, {seed, offset}, FillAttrs{Shape(shape), dtype});
+}
 
 }  // namespace resilin

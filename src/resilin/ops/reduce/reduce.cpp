@@ -7,6 +7,7 @@
 
 #include "resilin/dispatch/cast.h"
 #include "resilin/ir/attrs_info.h"
+#include "resilin/ops/size_rule.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/gradient.h"
@@ -33,7 +34,8 @@ Axes normalized(const Axes& axes, i64 ndim, std::string_view op) {
   for (const i64 axis : axes) {
     if (ndim == 0 && (axis == 0 || axis == -1)) continue;  // torch lets a 0-d tensor be reduced over axis 0
     const i64 a = normalize_axis(axis, ndim, op);
-    if (std::find(out.begin(), out.end(), a) != out.end()) throw ArgumentError(cat(op, ": dim ", a, " appears multiple times in the list of dims"));
+    if (std::find(out.begin(), out.end(), a) != out.end())
+      throw ArgumentError(cat(op, ": dim ", a, " appears multiple times in the list of dims"));
     out.push_back(a);
   }
   std::sort(out.begin(), out.end());
@@ -66,16 +68,16 @@ std::vector<ir::Type> infer_sum(ir::InferContext& c) {
 
 void refuse_empty(ir::InferContext& c, const Axes& axes) {
   for (const i64 axis : axes) {
-    if (c.shape(0)[static_cast<std::size_t>(axis)] == 0) {
-      throw IndexError(cat(c.op(), ": Expected reduction dim ", axis, " to have non-zero size: shape is ", c.shape(0)));
-    }
+    const Dim size = c.shape(0)[static_cast<std::size_t>(axis)];
+    if (size == 0) throw IndexError(cat(c.op(), ": Expected reduction dim ", axis, " to have non-zero size: shape is ", c.shape(0)));
+    ops::require_less_equal(c, 1, size, "a reduced axis is empty");
   }
 }
 
 std::vector<ir::Type> infer_amax(ir::InferContext& c) {
   const ReduceAttrs& attrs = c.attrs<ReduceAttrs>();
   const Axes axes = normalized(attrs.axes, static_cast<i64>(c.shape(0).size()), c.op());
-  refuse_empty(c, axes);
+  if (!attrs.may_be_empty) refuse_empty(c, axes);
   return {{c.dtype(0), reduced_shape(c.shape(0), axes, attrs.keepdim), {}}};
 }
 
@@ -202,7 +204,8 @@ void amax_reference(ir::ReferenceCall& call) {
     const bool first = !seen[static_cast<std::size_t>(to)];
     seen[static_cast<std::size_t>(to)] = true;
     if (x.is_real()) {
-      if (first || std::isnan(x.real(from)) || x.real(from) > out.real(to)) out.set(to, std::isnan(out.real(to)) && !first ? out.real(to) : x.real(from));
+      if (first || std::isnan(x.real(from)) || x.real(from) > out.real(to))
+        out.set(to, std::isnan(out.real(to)) && !first ? out.real(to) : x.real(from));
     } else if (first || x.integer(from) > out.integer(to)) {
       out.set_integer(to, x.integer(from));
     }
@@ -217,7 +220,8 @@ void argmax_reference(ir::ReferenceCall& call) {
   std::vector<i64> best(static_cast<std::size_t>(out.numel()), -1);
   for_each_reduced(x, axes, [&](i64 to, i64 from) {
     i64& at = best[static_cast<std::size_t>(to)];
-    const bool better = at < 0 || (x.is_real() ? !std::isnan(x.real(at)) && (std::isnan(x.real(from)) || x.real(from) > x.real(at)) : x.integer(from) > x.integer(at));
+    const bool better = at < 0 || (x.is_real() ? !std::isnan(x.real(at)) && (std::isnan(x.real(from)) || x.real(from) > x.real(at))
+                                               : x.integer(from) > x.integer(at));
     if (better) at = from;
   });
   for (i64 to = 0; to < out.numel(); ++to) {
@@ -236,14 +240,15 @@ std::vector<ir::Sample> reduce_samples() {
   const Dim m = Dim::symbol('s', 0);
   const Dim n = Dim::symbol('s', 1);
   const Dim k = Dim::symbol('s', 2);
-  return {sample({m, n}, ReduceAttrs{{-1}, false}, {3, 37}),     sample({m, n}, ReduceAttrs{{0}, true}, {37, 5}),
-          sample({m, n}, ReduceAttrs{}, {5, 37}),                sample({m, n, k}, ReduceAttrs{{1}, false}, {3, 5, 9}),
+  return {sample({m, n}, ReduceAttrs{{-1}, false}, {3, 37}), sample({m, n}, ReduceAttrs{{0}, true}, {37, 5}),
+          sample({m, n}, ReduceAttrs{}, {5, 37}), sample({m, n, k}, ReduceAttrs{{1}, false}, {3, 5, 9}),
           sample({m, n, k}, ReduceAttrs{{0, 2}, true}, {3, 5, 9})};
 }
 std::vector<ir::Sample> arg_samples() {
   const Dim m = Dim::symbol('s', 0);
   const Dim n = Dim::symbol('s', 1);
-  return {sample({m, n}, ArgReduceAttrs{1, false}, {3, 37}), sample({m, n}, ArgReduceAttrs{0, true}, {37, 5}), sample({m, n}, ArgReduceAttrs{}, {5, 37})};
+  return {sample({m, n}, ArgReduceAttrs{1, false}, {3, 37}), sample({m, n}, ArgReduceAttrs{0, true}, {37, 5}),
+          sample({m, n}, ArgReduceAttrs{}, {5, 37})};
 }
 
 constexpr OpDef sum_op{

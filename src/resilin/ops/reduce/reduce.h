@@ -13,8 +13,11 @@ extern const OpTable kReduceOps;
 struct ReduceAttrs {
   SmallVector<i64, 5> axes;
   bool keepdim = false;
+  bool may_be_empty = false;
   static constexpr auto fields() {
-    return std::tuple{field("axes", &ReduceAttrs::axes, "Axes to reduce; none: all."), field("keepdim", &ReduceAttrs::keepdim, "Reduced axes stay with size 1.")};
+    return std::tuple{field("axes", &ReduceAttrs::axes, "Axes to reduce; none: all."),
+                      field("keepdim", &ReduceAttrs::keepdim, "Reduced axes stay with size 1."),
+                      field("may_be_empty", &ReduceAttrs::may_be_empty, "amax of nothing is the lowest number instead of an error.")};
   }
 };
 struct ArgReduceAttrs {
@@ -31,7 +34,7 @@ struct ArgReduceAttrs {
 RESILIN_API Tensor sum(const Tensor& x, const ReduceAttrs& attrs = {});
 /// Sum divided by the number of elements; floats only; of nothing NaN.
 RESILIN_API Tensor mean(const Tensor& x, const ReduceAttrs& attrs = {});
-/// Largest element; NaN wins. ArgumentError when an axis that is reduced is empty.
+/// Largest element; NaN wins. IndexError when an axis that is reduced is empty.
 RESILIN_API Tensor amax(const Tensor& x, const ReduceAttrs& attrs = {});
 /// Position (i64) of the first largest element; the first NaN wins. IndexError when there is none.
 RESILIN_API Tensor argmax(const Tensor& x, const ArgReduceAttrs& attrs = {});

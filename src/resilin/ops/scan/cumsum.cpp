@@ -62,7 +62,8 @@ constexpr ir::OpDef cumsum_op{
     .attrs = &ir::kAttrsInfo<CumsumAttrs>,
     .dtypes = ir::kArithmeticDTypes,
     .infer = infer_cumsum,
-    .lower = ir::Scan{scanned_axis, build_cumsum, [](ir::ReduceContext&, std::span<const Scalar> results) -> std::vector<Scalar> { return {results[0]}; }},
+    .lower = ir::Scan{scanned_axis, build_cumsum,
+                      [](ir::ReduceContext&, std::span<const Scalar> results) -> std::vector<Scalar> { return {results[0]}; }},
     .vjp = cumsum_vjp,
     .reference = cumsum_reference,
     .samples = cumsum_samples,
@@ -75,7 +76,8 @@ constexpr const ir::OpDef* kTable[] = {&cumsum_op};
 constexpr OpTable kCumsumOps = kTable;
 
 Tensor cumsum(const Tensor& x, i64 axis) {
-  if (x.ndim() == 0 && (axis == 0 || axis == -1)) return reshape(cumsum(reshape(x, {1}), 0), Shape{});  // as in PyTorch, a 0-d tensor has an axis here
+  if (x.ndim() == 0 && (axis == 0 || axis == -1))
+    return reshape(cumsum(reshape(x, {1}), 0), Shape{});  // as in PyTorch, a 0-d tensor has an axis here
   return apply_one(cumsum_op, {x}, CumsumAttrs{axis});
 }
 

@@ -19,7 +19,7 @@
 namespace resilin {
 namespace {
 
-constexpr i64 kShortRow = 48;           // below it insertion beats counting bytes
+constexpr i64 kShortRow = 48;            // below it insertion beats counting bytes
 constexpr i64 kParallelElements = 4096;  // of rows that one thread takes at least
 
 // --- keys ----------------------------------------------------------------------------------------------------------------------------
@@ -115,7 +115,8 @@ void sort_rows(const Tensor& x, const Tensor& values, const Tensor& indices, con
     std::vector<Entry<Key>> other;
     for (i64 r = begin; r < end; ++r) {
       const T* const source = from + rows.in_start(r);
-      for (i64 i = 0; i < rows.size; ++i) row[static_cast<std::size_t>(i)] = {static_cast<Key>(key_of(source[i * rows.in_stride]) ^ flip), i};
+      for (i64 i = 0; i < rows.size; ++i)
+        row[static_cast<std::size_t>(i)] = {static_cast<Key>(key_of(source[i * rows.in_stride]) ^ flip), i};
       if (rows.size < kShortRow) {
         insertion_sort(row);
       } else {
@@ -200,7 +201,9 @@ constexpr ir::OpDef sort_op{
     .dtypes = ir::kArithmeticDTypes,
     .output_count = 2,
     .infer = infer_sort,
-    .lower = ir::Extern{run_sort, "the place of an element depends on all others, and counting bytes needs tables that loops over one index space lack"},
+    .lower =
+        ir::Extern{run_sort,
+                   "the place of an element depends on all others, and counting bytes needs tables that loops over one index space lack"},
     .vjp = sort_vjp,
     .reference = sort_reference,
     .samples = sort_samples,
@@ -213,7 +216,8 @@ constexpr const ir::OpDef* kTable[] = {&sort_op};
 constexpr OpTable kSortOps = kTable;
 
 Sorted sort(const Tensor& x, const SortAttrs& attrs) {
-  if (x.defined() && x.ndim() == 0 && (attrs.axis == 0 || attrs.axis == -1)) return {clone(x), zeros({}, DType::I64)};  // as in PyTorch, a 0-d tensor has an axis here
+  if (x.defined() && x.ndim() == 0 && (attrs.axis == 0 || attrs.axis == -1))
+    return {clone(x), zeros({}, DType::I64)};  // as in PyTorch, a 0-d tensor has an axis here
   const Input inputs[] = {x};
   Outputs outputs = apply(sort_op, inputs, ir::AttrsRef{&attrs, sort_op.attrs});
   return {outputs[0], outputs[1]};

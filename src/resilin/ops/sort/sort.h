@@ -12,7 +12,8 @@ struct SortAttrs {
   i64 axis = -1;
   bool descending = false;
   static constexpr auto fields() {
-    return std::tuple{field("axis", &SortAttrs::axis, "Axis to sort along."), field("descending", &SortAttrs::descending, "Largest first.")};
+    return std::tuple{field("axis", &SortAttrs::axis, "Axis to sort along."),
+                      field("descending", &SortAttrs::descending, "Largest first.")};
   }
 };
 

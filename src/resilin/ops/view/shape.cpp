@@ -94,7 +94,8 @@ void permute_reference(ir::ReferenceCall& call) {
   const SmallVector<i64, 5>& axes = call.attributes<PermuteAttrs>().axes;
   reference_view(call, [&](const std::vector<i64>& index, i64) {
     std::vector<i64> from(axes.size());
-    for (std::size_t a = 0; a < axes.size(); ++a) from[static_cast<std::size_t>((axes[a] + static_cast<i64>(axes.size())) % static_cast<i64>(axes.size()))] = index[a];
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      from[static_cast<std::size_t>((axes[a] + static_cast<i64>(axes.size())) % static_cast<i64>(axes.size()))] = index[a];
     return ir::ravel(from, call.input(0).shape);
   });
 }
@@ -117,7 +118,8 @@ std::vector<ir::Type> infer_expand(InferContext& c) {
   const Shape& from = c.shape(0);
   const Shape& to = c.attrs<ReshapeAttrs>().shape;
   if (to.size() < from.size()) {
-    throw ShapeError(cat("expand: the number of sizes provided (", to.size(), ") must be greater or equal to the number of dimensions in the tensor (", from.size(), ")"));
+    throw ShapeError(cat("expand: the number of sizes provided (", to.size(),
+                         ") must be greater or equal to the number of dimensions in the tensor (", from.size(), ")"));
   }
   Shape shape = to;
   for (std::size_t a = 0; a < from.size(); ++a) {
@@ -140,7 +142,8 @@ std::vector<Tensor> expand_vjp(const ir::VjpCall& call) { return {ops::reduce_to
 std::vector<ir::Sample> expand_samples() {
   const Dim m = size_symbol(0);
   const Dim n = size_symbol(1);
-  return {{{{.shape = {m, 1}}}, ir::attrs_of(ReshapeAttrs{{m, n}}), {3, 37}}, {{{.shape = {n}}}, ir::attrs_of(ReshapeAttrs{{m, n}}), {3, 37}}};
+  return {{{{.shape = {m, 1}}}, ir::attrs_of(ReshapeAttrs{{m, n}}), {3, 37}},
+          {{{.shape = {n}}}, ir::attrs_of(ReshapeAttrs{{m, n}}), {3, 37}}};
 }
 
 // --- slice -----------------------------------------------------------------------------------------------------------------------------
@@ -148,10 +151,10 @@ std::vector<ir::Type> infer_slice(InferContext& c) {
   const SliceAttrs& attrs = c.attrs<SliceAttrs>();
   const std::size_t axis = static_cast<std::size_t>(c.axis(attrs.axis, static_cast<i64>(c.shape(0).size())));
   Shape shape = c.shape(0);
-  require_less_equal(c, 0, attrs.start, "0 and start, the larger of which must be start");
-  require_less_equal(c, attrs.start, attrs.stop, "start and stop, the larger of which must be stop");
-  require_less_equal(c, attrs.stop, shape[axis], "stop and the axis' size, the larger of which must be the size");
-  require_less_equal(c, 1, attrs.step, "1 and step, the larger of which must be step");
+  require_less_equal(c, 0, attrs.start, "start is negative");
+  require_less_equal(c, attrs.start, attrs.stop, "stop lies before start");
+  require_less_equal(c, attrs.stop, shape[axis], "stop lies beyond the axis");
+  require_less_equal(c, 1, attrs.step, "step is less than 1");
   shape[axis] = ceil_div(attrs.stop - attrs.start, attrs.step);
   return {{c.dtype(0), shape, {}}};
 }
@@ -198,7 +201,8 @@ std::vector<Tensor> slice_vjp(const ir::VjpCall& call) {
 std::vector<ir::Sample> slice_samples() {
   const Dim m = size_symbol(0);
   const Dim n = size_symbol(1);
-  return {{{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{1, 1, n, 2}), {3, 37}}, {{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{0, 0, m - Dim(1), 1}), {5, 37}}};
+  return {{{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{1, 1, n, 2}), {3, 37}},
+          {{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{0, 0, m - Dim(1), 1}), {5, 37}}};
 }
 
 // --- flip ------------------------------------------------------------------------------------------------------------------------------
@@ -234,18 +238,25 @@ std::vector<ir::Sample> flip_samples() {
 }
 
 // --- pad -------------------------------------------------------------------------------------------------------------------------------
+void refuse_negative(const Shape& shape, const PadAttrs& attrs) {
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    const Dim padded = shape[a] + attrs.before[a] + attrs.after[a];
+    if (!padded.is_constant() || padded.value() >= 0) continue;
+    throw ShapeError(cat("pad: the padded size is negative: axis ", a, " has size ", shape[a], " with ", attrs.before[a], " before and ",
+                         attrs.after[a], " after"));
+  }
+}
 std::vector<ir::Type> infer_pad(InferContext& c) {
   const PadAttrs& attrs = c.attrs<PadAttrs>();
   Shape shape = c.shape(0);
   if (attrs.before.size() != shape.size() || attrs.after.size() != shape.size()) {
-    throw ArgumentError(cat("pad: ", attrs.before.size(), " and ", attrs.after.size(), " amounts given for a tensor of ", shape.size(), " dims"));
+    throw ArgumentError(
+        cat("pad: ", attrs.before.size(), " and ", attrs.after.size(), " amounts given for a tensor of ", shape.size(), " dims"));
   }
+  refuse_negative(shape, attrs);
   for (std::size_t a = 0; a < shape.size(); ++a) {
     const Dim padded = shape[a] + attrs.before[a] + attrs.after[a];
-    if (padded.is_constant() && padded.value() < 0) {
-      throw ShapeError(cat("pad: the padded size is negative: axis ", a, " has size ", shape[a], " with ", attrs.before[a], " before and ", attrs.after[a], " after"));
-    }
-    require_less_equal(c, 0, padded, "0 and the padded size, the larger of which must be the size");
+    require_less_equal(c, 0, padded, "the padded size is negative");
     shape[a] = padded;
   }
   return {{c.dtype(0), shape, {}}};
@@ -283,7 +294,8 @@ std::vector<Tensor> pad_vjp(const ir::VjpCall& call) {
 }
 std::vector<ir::Sample> pad_samples() {
   const Shape shape{size_symbol(0), size_symbol(1)};
-  return {{{{.shape = shape}}, ir::attrs_of(PadAttrs{{0, 2}, {0, 3}, 1.5}), {3, 37}}, {{{.shape = shape}}, ir::attrs_of(PadAttrs{{1, -1}, {2, 0}, 0}), {3, 37}}};
+  return {{{{.shape = shape}}, ir::attrs_of(PadAttrs{{0, 2}, {0, 3}, 1.5}), {3, 37}},
+          {{{.shape = shape}}, ir::attrs_of(PadAttrs{{1, -1}, {2, 0}, 0}), {3, 37}}};
 }
 
 constexpr OpDef reshape_op{
@@ -366,7 +378,8 @@ Shape resolved_shape(const Tensor& x, std::span<const Dim> shape) {
   const Dim known = product(out);
   const Dim total = x.numel();
   const bool divides = !known.is_constant() || !total.is_constant() || (known.value() != 0 && total.value() % known.value() == 0);
-  if (!divides || std::find(out.begin(), out.end(), Dim(-1)) != out.end()) throw ShapeError(cat("reshape: shape '", shape, "' is invalid for input of size ", total));
+  if (!divides || std::find(out.begin(), out.end(), Dim(-1)) != out.end())
+    throw ShapeError(cat("reshape: shape '", shape, "' is invalid for input of size ", total));
   out[at] = floordiv(total, known);
   return out;
 }
@@ -393,7 +406,8 @@ Tensor transpose(const Tensor& x, i64 axis_a, i64 axis_b) {
   SmallVector<i64, 5> axes;
   for (i64 a = 0; a < x.ndim(); ++a) axes.push_back(a);
   if (axes.empty()) return x;
-  std::swap(axes[static_cast<std::size_t>(normalize_axis(axis_a, x.ndim(), "transpose"))], axes[static_cast<std::size_t>(normalize_axis(axis_b, x.ndim(), "transpose"))]);
+  std::swap(axes[static_cast<std::size_t>(normalize_axis(axis_a, x.ndim(), "transpose"))],
+            axes[static_cast<std::size_t>(normalize_axis(axis_b, x.ndim(), "transpose"))]);
   return permute(x, axes);
 }
 
@@ -402,7 +416,8 @@ Tensor expand(const Tensor& x, std::span<const Dim> shape) {
   for (std::size_t a = 0; a < sizes.size(); ++a) {
     if (!(sizes[a] == -1)) continue;
     const std::size_t added = sizes.size() - std::min(sizes.size(), x.shape().size());
-    if (a < added) throw ShapeError(cat("expand: the expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", a));
+    if (a < added)
+      throw ShapeError(cat("expand: the expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", a));
     sizes[a] = x.shape()[a - added];
   }
   return apply_one(expand_op, {x}, ReshapeAttrs{sizes});
@@ -441,23 +456,31 @@ Tensor index(const Tensor& x, std::span<const Index> indices) {
   }
   return reshaped ? reshape(result, shape) : result;
 }
-Tensor index(const Tensor& x, std::initializer_list<Index> indices) { return index(x, std::span<const Index>(indices.begin(), indices.size())); }
+Tensor index(const Tensor& x, std::initializer_list<Index> indices) {
+  return index(x, std::span<const Index>(indices.begin(), indices.size()));
+}
 
 Tensor flip(const Tensor& x, const SmallVector<i64, 5>& axes) { return apply_one(flip_op, {x}, FlipAttrs{axes}); }
 
 Tensor pad(const Tensor& x, std::span<const i64> amounts, Number value) {
   if (amounts.size() % 2 != 0) throw ArgumentError(cat("pad: padding length must be divisible by 2: it is ", amounts.size()));
   if (static_cast<i64>(amounts.size()) > 2 * x.ndim()) {
-    throw ArgumentError(cat("pad: padding length should be less than or equal to two times the input dimension: it is ", amounts.size(), " for a tensor of ", x.ndim(), " dims"));
+    throw ArgumentError(cat("pad: padding length should be less than or equal to two times the input dimension: it is ", amounts.size(),
+                            " for a tensor of ", x.ndim(), " dims"));
   }
   PadAttrs attrs{Shape(static_cast<std::size_t>(x.ndim()), Dim(0)), Shape(static_cast<std::size_t>(x.ndim()), Dim(0)), value};
   for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
     attrs.before[attrs.before.size() - 1 - i] = amounts[2 * i];
     attrs.after[attrs.after.size() - 1 - i] = amounts[2 * i + 1];
   }
+  return pad(x, attrs);
+}
+Tensor pad(const Tensor& x, const PadAttrs& attrs) {
+  if (x.defined() && x.shape().size() == attrs.before.size() && x.shape().size() == attrs.after.size()) refuse_negative(x.shape(), attrs);
   return apply_one(pad_op, {x}, attrs);
 }
-Tensor pad(const Tensor& x, const PadAttrs& attrs) { return apply_one(pad_op, {x}, attrs); }
-Tensor pad(const Tensor& x, std::initializer_list<i64> amounts, Number value) { return pad(x, std::span<const i64>(amounts.begin(), amounts.size()), value); }
+Tensor pad(const Tensor& x, std::initializer_list<i64> amounts, Number value) {
+  return pad(x, std::span<const i64>(amounts.begin(), amounts.size()), value);
+}
 
 }  // namespace resilin

@@ -17,7 +17,9 @@ struct ReshapeAttrs {
 };
 struct PermuteAttrs {
   SmallVector<i64, 5> axes;
-  static constexpr auto fields() { return std::tuple{field("axes", &PermuteAttrs::axes, "Axis of the input for each axis of the result.")}; }
+  static constexpr auto fields() {
+    return std::tuple{field("axes", &PermuteAttrs::axes, "Axis of the input for each axis of the result.")};
+  }
 };
 struct SliceAttrs {
   i64 axis = 0;
@@ -25,8 +27,10 @@ struct SliceAttrs {
   Dim stop = 0;
   Dim step = 1;
   static constexpr auto fields() {
-    return std::tuple{field("axis", &SliceAttrs::axis, "Axis that is cut."), field("start", &SliceAttrs::start, "First position, in [0, size]."),
-                      field("stop", &SliceAttrs::stop, "One past the last position, in [start, size]."), field("step", &SliceAttrs::step, "Distance of positions, >= 1.")};
+    return std::tuple{field("axis", &SliceAttrs::axis, "Axis that is cut."),
+                      field("start", &SliceAttrs::start, "First position, in [0, size]."),
+                      field("stop", &SliceAttrs::stop, "One past the last position, in [start, size]."),
+                      field("step", &SliceAttrs::step, "Distance of positions, >= 1.")};
   }
 };
 struct FlipAttrs {
@@ -39,7 +43,8 @@ struct PadAttrs {
   Number value = 0.0;
   static constexpr auto fields() {
     return std::tuple{field("before", &PadAttrs::before, "Elements added before each axis; negative crops."),
-                      field("after", &PadAttrs::after, "Elements added after each axis; negative crops."), field("value", &PadAttrs::value, "The added element.")};
+                      field("after", &PadAttrs::after, "Elements added after each axis; negative crops."),
+                      field("value", &PadAttrs::value, "The added element.")};
   }
 };
 
