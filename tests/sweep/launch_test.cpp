@@ -1,0 +1,82 @@
+// tests/sweep/launch_test.cpp -- how many kernels calls launch, and how few kernels many calls of one layout class compile.
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "resilin/codegen/compile.h"
+#include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/pointwise/elementary.h"
+#include "resilin/ops/view/shape.h"
+
+#include "tests/support/array.h"
+#include "tests/sweep/sample_call.h"
+
+using namespace resilin;
+
+namespace {
+
+constexpr i64 kCalls = 1000;
+
+i64 launches_of(const std::function<void()>& body) {
+  body();  // plans and compiles
+  const i64 before = launch_count();
+  body();
+  return launch_count() - before;
+}
+
+i64 launches_of_sample(std::string_view op) {
+  const sweep::Call call = sweep::sample_call(op);
+  return launches_of([&] { apply(*call.op, call.arguments(), call.attrs.ref()); });
+}
+
+i64 kernels_made() {
+  const CompileStats stats = compile_stats();
+  return stats.compiled + stats.disk_hits + stats.pack_hits;
+}
+
+i64 kernels_of(const std::function<void(i64)>& call) {
+  const i64 before = kernels_made();
+  for (i64 i = 0; i < kCalls; ++i) call(i);
+  return kernels_made() - before;
+}
+
+Tensor zeros(std::initializer_list<i64> shape) { return test::to_tensor(ir::Array::zeros(DType::F32, shape)); }
+
+}  // namespace
+
+TEST_CASE("an op of one region launches one kernel, composites and in-place forms included") {
+  for (const char* op : {"softmax", "layer_norm", "gelu", "cat"}) CHECK_MESSAGE(launches_of_sample(op) == 1, op);
+}
+
+TEST_CASE("x.add_(y) launches one kernel and writes x") {
+  const Tensor x = zeros({5, 33});
+  const Tensor y = add(zeros({5, 33}), Number(2.0));
+  const i64 launches = launches_of([&] { add_(x, y); });
+  CHECK(launches == 1);
+  CHECK(test::to_array(x).reals[7] == 4.0);
+}
+
+TEST_CASE("a thousand scalars need one kernel") {
+  const Tensor x = zeros({7, 9});
+  CHECK(kernels_of([&](i64 i) { mul(x, Number(0.25 * static_cast<double>(i))); }) <= 1);
+}
+
+TEST_CASE("a thousand offsets into a storage need one kernel") {
+  const Tensor x = zeros({2000});
+  CHECK(kernels_of([&](i64 i) { exp(slice(x, 0, i, i + 64)); }) <= 1);
+}
+
+TEST_CASE("a thousand slice starts and steps need one kernel") {
+  const Tensor x = zeros({5, 4000});
+  CHECK(kernels_of([&](i64 i) { exp(slice(x, 1, i, i + 900, 2 + i % 3)); }) <= 1);
+}
+
+TEST_CASE("a thousand paddings need one kernel") {
+  const Tensor x = zeros({6, 7});
+  CHECK(kernels_of([&](i64 i) { pad(x, {i % 50, i * 7 % 50, i % 3, 1}, Number(static_cast<double>(i))); }) <= 1);
+}
+
+TEST_CASE("a thousand shapes of one layout class need one kernel") {
+  CHECK(kernels_of([&](i64 i) { exp(zeros({2 + i % 31, 2 + i % 37})); }) <= 1);
+}
