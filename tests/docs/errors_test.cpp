@@ -1,0 +1,124 @@
+// tests/docs/errors_test.cpp -- the messages that docs/errors.md shows are what its calls throw today.
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "resilin/base/config.h"
+#include "resilin/base/file.h"
+#include "resilin/dispatch/trace.h"
+#include "resilin/resilin.h"
+
+#include "tests/support/tensor.h"
+
+using namespace resilin;
+using test::make;
+
+namespace {
+
+std::string page() {
+  std::ifstream in(RESILIN_SOURCE_DIR "/docs/errors.md");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// From "## <name>" to the next heading; empty without that heading.
+std::string section(const std::string& text, const std::string& name) {
+  const std::size_t begin = text.find("\n## " + name + "\n");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find("\n## ", begin + 1) - begin);
+}
+
+// Messages stand in text blocks, two spaces to the right of their calls.
+i64 message_count(const std::string& text) {
+  i64 count = 0;
+  bool inside = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) inside = line == "```text";
+    if (inside && line.starts_with("  ")) ++count;
+  }
+  return count;
+}
+
+// What `body` says of one traced input of shape [s0].
+void trace(const std::function<void(const Tensor&)>& body) {
+  ir::Graph graph;
+  const ir::ValueId input = graph.add_input({DType::F32, {graph.add_symbol()}, {}});
+  Tracer tracer(graph, CompositeMode::Keep);
+  const TraceScope scope(tracer);
+  body(tracer.tensor(input));
+}
+
+struct Example {
+  std::string name;
+  const std::type_info& type;
+  std::function<void()> call;
+};
+
+std::vector<Example> examples() {
+  static const Tensor x = test::random({2, 3}, DType::F32, 1);
+  return {
+      {"ShapeError", typeid(ShapeError),
+       [] {
+         add(x, test::random({2, 4}, DType::F32, 2));
+       }},
+      {"ShapeError", typeid(ShapeError), [] { matmul(x, x); }},
+      {"ShapeError", typeid(ShapeError),
+       [] {
+         reshape(x, {4, -1});
+       }},
+      {"DtypeError", typeid(DtypeError), [] { neg(lt(x, 0)); }},
+      {"DtypeError", typeid(DtypeError), [] { matmul(x, cast(x, DType::F64)); }},
+      {"DtypeError", typeid(DtypeError),
+       [] {
+         div_(make<i64>({1, 2}), 2);
+       }},
+      {"ArgumentError", typeid(ArgumentError), [] { add(Tensor(), x); }},
+      {"ArgumentError", typeid(ArgumentError), [] { x.item<float>(); }},
+      {"ArgumentError", typeid(ArgumentError), [] { add_(expand(make<float>({1}), {3}), 1); }},
+      {"ArgumentError", typeid(ArgumentError), [] { config::set("runtime.thread", "2"); }},
+      {"IndexError", typeid(IndexError), [] { sum(x, {.axes = {2}}); }},
+      {"IndexError", typeid(IndexError),
+       [] {
+         index_select(x, 0, make<i64>({0, 5}));
+       }},
+      {"NumericError", typeid(NumericError),
+       [] {
+         floor_divide(make<i64>({1, 2, 3}), make<i64>({1, 0, 0}));
+       }},
+      {"NumericError", typeid(NumericError), [] { make<float>({1e20F}).item<i64>(); }},
+      {"DataDependentError", typeid(DataDependentError), [] { trace([](const Tensor& s) { s.size(0).value(); }); }},
+      {"DataDependentError", typeid(DataDependentError), [] { trace([](const Tensor& s) { s.data(); }); }},
+      {"UnsupportedError", typeid(UnsupportedError), [] { trace([](const Tensor& s) { add(s, x); }); }},
+      {"UnsupportedError", typeid(UnsupportedError), [] { parse_device("cuda"); }},
+      {"MemoryError", typeid(MemoryError), [] { zeros({i64{1} << 50}); }},
+      {"IoError", typeid(IoError), [] { read_file("/nowhere/a.graph"); }},
+      {"InternalError", typeid(InternalError), [] { RESILIN_ASSERT(1 + 1 == 3, "the sum is 2"); }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("every example of the page on errors throws the type and the message that stand there") {
+  const std::string text = page();
+  CHECK(message_count(text) == static_cast<i64>(examples().size()));
+  for (const Example& example : examples()) {
+    INFO(example.name);
+    std::string message;
+    try {
+      example.call();
+      FAIL_CHECK("nothing was thrown");
+    } catch (const Error& error) {
+      CHECK_MESSAGE(typeid(error) == example.type, error.what());
+      message = error.what();
+    }
+    if (example.name == "MemoryError") message.resize(message.find(" asked"));  // what the machine has follows
+    if (example.name == "InternalError") message.resize(message.find(" at "));  // the line of this file follows
+    CHECK_MESSAGE(section(text, example.name).find("\n  " + message) != std::string::npos, message);
+  }
+}
