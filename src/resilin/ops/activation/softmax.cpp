@@ -22,7 +22,7 @@ std::vector<ir::Type> infer_softmax(ir::InferContext& c) {
 
 std::vector<Tensor> softmax_body(const ir::CompositeCall& call) {
   const Tensor& x = call.inputs[0];
-  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .may_be_empty = true};
+  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .plain = true};
   const Tensor e = exp(x - amax(x, rows));
   return {e * (1 / sum(e, rows))};  // one division per row
 }
@@ -30,7 +30,7 @@ std::vector<Tensor> softmax_body(const ir::CompositeCall& call) {
 std::vector<Tensor> softmax_vjp(const ir::VjpCall& call) {
   const Tensor y = ops::widened(call.outputs[0]);
   const Tensor scaled = ops::widened(call.grads[0]) * y;
-  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .may_be_empty = true};
+  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .plain = true};
   return {cast(scaled - y * sum(scaled, rows), call.inputs[0].dtype())};
 }
 

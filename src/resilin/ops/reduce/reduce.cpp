@@ -7,11 +7,11 @@
 
 #include "resilin/dispatch/cast.h"
 #include "resilin/ir/attrs_info.h"
-#include "resilin/ops/size_rule.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/gradient.h"
 #include "resilin/ops/pointwise/select.h"
+#include "resilin/ops/size_rule.h"
 #include "resilin/ops/view/shape.h"
 
 namespace resilin {
@@ -77,7 +77,7 @@ void refuse_empty(ir::InferContext& c, const Axes& axes) {
 std::vector<ir::Type> infer_amax(ir::InferContext& c) {
   const ReduceAttrs& attrs = c.attrs<ReduceAttrs>();
   const Axes axes = normalized(attrs.axes, static_cast<i64>(c.shape(0).size()), c.op());
-  if (!attrs.may_be_empty) refuse_empty(c, axes);
+  if (!attrs.plain) refuse_empty(c, axes);
   return {{c.dtype(0), reduced_shape(c.shape(0), axes, attrs.keepdim), {}}};
 }
 
@@ -111,7 +111,8 @@ Combiner build_amax(ReduceContext& c) {
   const Scalar x = c.input();
   const Scalar a = Scalar::input(x.dtype(), 0);
   const Scalar b = Scalar::input(x.dtype(), 1);
-  return {{lowest(x.dtype())}, {x}, {x.dtype() == DType::Bool ? a | b : loop::max(a, b)}};
+  const Scalar larger = x.dtype() == DType::Bool ? a | b : c.attrs<ReduceAttrs>().plain ? loop::select(b > a, b, a) : loop::max(a, b);
+  return {{lowest(x.dtype())}, {x}, {larger}};
 }
 
 // A pair (value, position): the larger value wins, NaN is larger than all, ties go to the smaller position; lanes that saw nothing hold the last position.

@@ -13,11 +13,11 @@ extern const OpTable kReduceOps;
 struct ReduceAttrs {
   SmallVector<i64, 5> axes;
   bool keepdim = false;
-  bool may_be_empty = false;
+  bool plain = false;
   static constexpr auto fields() {
     return std::tuple{field("axes", &ReduceAttrs::axes, "Axes to reduce; none: all."),
                       field("keepdim", &ReduceAttrs::keepdim, "Reduced axes stay with size 1."),
-                      field("may_be_empty", &ReduceAttrs::may_be_empty, "amax of nothing is the lowest number instead of an error.")};
+                      field("plain", &ReduceAttrs::plain, "amax passes over NaN, and of nothing it is the lowest number instead of an error.")};
   }
 };
 struct ArgReduceAttrs {
