@@ -6,8 +6,9 @@
 
 #include <unistd.h>
 
-#include "bench/support/compare.h"
 #include "resilin/resilin.h"
+
+#include "bench/support/compare.h"
 
 #ifdef RESILIN_BENCH_DNNL
 #include <dnnl.hpp>
@@ -34,7 +35,8 @@ std::function<void()> dnnl_call(i64 n, bool bf16) try {
   const std::size_t bytes = plain.get_size();
   for (memory* m : {&a, &b}) {
     if (bf16) {
-      for (std::size_t i = 0; i < bytes / 2; ++i) static_cast<std::uint16_t*>(m->get_data_handle())[i] = static_cast<std::uint16_t>(0x3f00 + i % 128);
+      for (std::size_t i = 0; i < bytes / 2; ++i)
+        static_cast<std::uint16_t*>(m->get_data_handle())[i] = static_cast<std::uint16_t>(0x3f00 + i % 128);
     } else {
       for (std::size_t i = 0; i < bytes / 4; ++i) static_cast<float*>(m->get_data_handle())[i] = static_cast<float>(i % 17) * 0.1f;
     }
@@ -72,12 +74,16 @@ int main(int argc, char** argv) {
       const resilin::DType dtype = bf16 ? resilin::DType::BF16 : resilin::DType::F32;
       const resilin::Tensor a = resilin::cast(resilin::rand({n, n}), dtype);
       const resilin::Tensor b = resilin::cast(resilin::rand({n, n}), dtype);
-      resilin::bench::Comparison c{.name = "matmul " + std::string(resilin::name(dtype)) + " " + std::to_string(n) + "^3", .ours = [&] { resilin::matmul(a, b); }, .peer = dnnl_call(n, bf16), .peer_name = kPeer};
+      resilin::bench::Comparison c{.name = "matmul " + std::string(resilin::name(dtype)) + " " + std::to_string(n) + "^3",
+                                   .ours = [&] { resilin::matmul(a, b); },
+                                   .peer = dnnl_call(n, bf16),
+                                   .peer_name = kPeer};
       c.pairs = 11;
       log_sum += std::log(report.compare(c).ratio);
       ++count;
     }
-    resilin::bench::Row mean{.name = std::string("matmul ") + (bf16 ? "bf16" : "f32") + " geometric mean 256..2048", .peer_name = kPeer, .unit = "-"};
+    resilin::bench::Row mean{
+        .name = std::string("matmul ") + (bf16 ? "bf16" : "f32") + " geometric mean 256..2048", .peer_name = kPeer, .unit = "-"};
     mean.ratio = mean.ratio_low = mean.ratio_high = std::exp(log_sum / count);
     mean.wanted = 0.5;
     mean.failed = !(mean.ratio >= mean.wanted);

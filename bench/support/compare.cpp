@@ -42,8 +42,9 @@ std::string quoted(const std::string& text) {
 }
 
 void print_row(const Row& row) {
-  std::printf("%-44s %12.2f %-3s  %12.2f %-14s %6.2fx [%.2f, %.2f] %s%s%s\n", row.name.c_str(), row.ours, row.unit.c_str(), row.peer, row.peer_name.c_str(),
-              row.ratio, row.ratio_low, row.ratio_high, row.cache.c_str(), row.failed ? "  FAILED " : " ", row.note.c_str());
+  std::printf("%-44s %12.2f %-3s  %12.2f %-14s %6.2fx [%.2f, %.2f] %s%s%s\n", row.name.c_str(), row.ours, row.unit.c_str(), row.peer,
+              row.peer_name.c_str(), row.ratio, row.ratio_low, row.ratio_high, row.cache.c_str(), row.failed ? "  FAILED " : " ",
+              row.note.c_str());
   std::fflush(stdout);
 }
 
@@ -60,7 +61,8 @@ Report::Report(int argc, char** argv) {
 }
 
 Row Report::compare(const Comparison& c) {
-  Row row{.name = c.name, .peer_name = c.peer_name, .unit = "ns", .threads = c.threads, .cache = "warm", .note = c.note, .wanted = c.wanted};
+  Row row{
+      .name = c.name, .peer_name = c.peer_name, .unit = "ns", .threads = c.threads, .cache = "warm", .note = c.note, .wanted = c.wanted};
   if (!c.peer) {
     row.note = "the peer is missing: " + c.peer_name;
     row.failed = true;
@@ -98,9 +100,10 @@ int Report::finish() const {
     out << "[\n";
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const Row& r = rows_[i];
-      out << "  {\"name\": " << quoted(r.name) << ", \"ours\": " << r.ours << ", \"peer\": " << r.peer << ", \"peer_name\": " << quoted(r.peer_name)
-          << ", \"ratio\": " << r.ratio << ", \"ratio_low\": " << r.ratio_low << ", \"ratio_high\": " << r.ratio_high << ", \"unit\": " << quoted(r.unit)
-          << ", \"threads\": " << r.threads << ", \"cache\": " << quoted(r.cache) << ", \"note\": " << quoted(r.note) << ", \"wanted\": " << r.wanted
+      out << "  {\"name\": " << quoted(r.name) << ", \"ours\": " << r.ours << ", \"peer\": " << r.peer
+          << ", \"peer_name\": " << quoted(r.peer_name) << ", \"ratio\": " << r.ratio << ", \"ratio_low\": " << r.ratio_low
+          << ", \"ratio_high\": " << r.ratio_high << ", \"unit\": " << quoted(r.unit) << ", \"threads\": " << r.threads
+          << ", \"cache\": " << quoted(r.cache) << ", \"note\": " << quoted(r.note) << ", \"wanted\": " << r.wanted
           << ", \"failed\": " << (r.failed ? "true" : "false") << "}" << (i + 1 < rows_.size() ? "," : "") << "\n";
     }
     out << "]\n";

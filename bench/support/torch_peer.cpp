@@ -15,14 +15,29 @@ std::function<void()> torch_call(const std::string& name, std::int64_t rows, std
   };
   const at::Tensor x = rows == 0 ? torch::randn({columns}) : torch::randn({rows, columns});
   const at::Tensor y = torch::randn_like(x);
-  if (name == "add") return [=] { prepare(); at::Tensor z = x + y; };
-  if (name == "softmax") return [=] { prepare(); at::Tensor z = at::softmax(x, -1); };
+  if (name == "add")
+    return [=] {
+      prepare();
+      at::Tensor z = x + y;
+    };
+  if (name == "softmax")
+    return [=] {
+      prepare();
+      at::Tensor z = at::softmax(x, -1);
+    };
   if (name == "layer_norm") {
     const at::Tensor weight = torch::randn({columns});
     const at::Tensor bias = torch::randn({columns});
-    return [=] { prepare(); at::Tensor z = at::layer_norm(x, {columns}, weight, bias); };
+    return [=] {
+      prepare();
+      at::Tensor z = at::layer_norm(x, {columns}, weight, bias);
+    };
   }
-  if (name == "gelu_tanh") return [=] { prepare(); at::Tensor z = at::gelu(x, "tanh"); };
+  if (name == "gelu_tanh")
+    return [=] {
+      prepare();
+      at::Tensor z = at::gelu(x, "tanh");
+    };
   return {};
 }
 std::string torch_name() { return "libtorch " TORCH_VERSION; }

@@ -21,7 +21,9 @@ bool can_merge(const Axis& outer, const Axis& inner, std::span<const Dim> uses, 
 
 void substitute_in(std::span<loop::Block* const> blocks, Symbol symbol, Dim with) {
   for (loop::Block* block : blocks) {
-    loop::map_dims(*block, [&](Dim e) { return contains(e, symbol) ? substitute(e, [&](Symbol s) { return s == symbol ? with : Dim::symbol(s); }) : e; });
+    loop::map_dims(*block, [&](Dim e) {
+      return contains(e, symbol) ? substitute(e, [&](Symbol s) { return s == symbol ? with : Dim::symbol(s); }) : e;
+    });
   }
 }
 

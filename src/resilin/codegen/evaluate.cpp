@@ -66,8 +66,9 @@ int Evaluator::buffer(ir::ValueId id, loop::Buffer::Role role) {
 
 Scalar Evaluator::number(const Number& number, DType dtype) {
   if (!number.is_argument()) {
-    return number.kind() == NumberKind::Float ? Scalar::constant(dtype, number.as_double())
-                                              : loop::cast(Scalar::constant_integer(ir::dtype_of(number.kind()), number.as_integer()), dtype);
+    return number.kind() == NumberKind::Float
+               ? Scalar::constant(dtype, number.as_double())
+               : loop::cast(Scalar::constant_integer(ir::dtype_of(number.kind()), number.as_integer()), dtype);
   }
   const int region_index = number.argument_index();
   std::map<int, int>::const_iterator found = argument_of_.find(region_index);
@@ -126,12 +127,15 @@ Scalar Evaluator::value(ir::ValueId id, std::span<const Dim> index) {
   const std::map<Key, Scalar>::const_iterator found = memo_.find(known);
   if (found != memo_.end()) return found->second;
   const std::map<int, KeptRow>::const_iterator kept = kept_.find(id.index);
-  const Scalar result = kept != kept_.end() ? Scalar::load(region_.type(id).dtype, kept->second.buffer, kept->second.offset) : pull(id, index);
+  const Scalar result =
+      kept != kept_.end() ? Scalar::load(region_.type(id).dtype, kept->second.buffer, kept->second.offset) : pull(id, index);
   memo_.emplace(known, result);
   return result;
 }
 
-Scalar Evaluator::computed(ir::ValueId id, std::span<const Dim> index) { return loop::cast(value(id, index), compute_dtype(region_.type(id).dtype)); }
+Scalar Evaluator::computed(ir::ValueId id, std::span<const Dim> index) {
+  return loop::cast(value(id, index), compute_dtype(region_.type(id).dtype));
+}
 
 Scalar Evaluator::pull(ir::ValueId id, std::span<const Dim> index) {
   const ir::Type& type = region_.type(id);
@@ -144,7 +148,8 @@ Scalar Evaluator::pull(ir::ValueId id, std::span<const Dim> index) {
     PointwiseEvaluation context(*this, *node, index, linear_offset(index, contiguous_strides(type.shape)));
     return loop::cast(load_before_choosing(pointwise->formula(context)), type.dtype);
   }
-  RESILIN_ASSERT(std::holds_alternative<ir::View>(node->op->lower), cat(node->op->name, " inside a region is neither Pointwise nor View nor bound"));
+  RESILIN_ASSERT(std::holds_alternative<ir::View>(node->op->lower),
+                 cat(node->op->name, " inside a region is neither Pointwise nor View nor bound"));
   return view_element(*node, index);
 }
 

@@ -27,7 +27,9 @@ class NodeContext : public Base {
     return kScalar;
   }
   DType output_dtype(int output) const override { return evaluator_.region().type(node_.outputs[static_cast<std::size_t>(output)]).dtype; }
-  const Shape& output_shape(int output) const override { return evaluator_.region().type(node_.outputs[static_cast<std::size_t>(output)]).shape; }
+  const Shape& output_shape(int output) const override {
+    return evaluator_.region().type(node_.outputs[static_cast<std::size_t>(output)]).shape;
+  }
   ir::AttrsRef attrs_ref() const override { return node_.attrs.ref(); }
   loop::Scalar number(const Number& number, DType dtype) override { return evaluator_.number(number, dtype); }
   void check(const loop::Scalar& ok, StatusCode code, int operand, const loop::Scalar& value) override {

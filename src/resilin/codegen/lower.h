@@ -25,11 +25,11 @@ struct Lowered {
   loop::Nest nest;
   /// Per nest buffer: the region value behind it; undefined for Partial, Row and Entry buffers.
   std::vector<ir::ValueId> buffers;
-  std::vector<Dim> integers;        // s<k> of the nest, over the region's symbols
-  std::vector<Number> arguments;    // value argument k: a number of the region
+  std::vector<Dim> integers;      // s<k> of the nest, over the region's symbols
+  std::vector<Number> arguments;  // value argument k: a number of the region
   struct TableRow {
-    ir::ValueId value;              // behind the Entry buffer
-    std::vector<Dim> columns;       // over the region's symbols
+    ir::ValueId value;         // behind the Entry buffer
+    std::vector<Dim> columns;  // over the region's symbols
   };
   std::vector<TableRow> table;
   /// What Check::operand numbers: the op and input at fault, and for an index the range [low, high) it left.

@@ -25,7 +25,8 @@ class RowLowering {
   RowLowering(const ir::Graph& region, const SizeClass& size_class, Lowered& out)
       : region_(region), size_class_(size_class), out_(out), evaluator_(region, out), space_(region, evaluator_) {
     find_levels();
-    for (const ir::ValueId id : region_.outputs()) (space_.has_reduction && space_.is_full(id) ? full_outputs_ : row_outputs_).push_back(id);
+    for (const ir::ValueId id : region_.outputs())
+      (space_.has_reduction && space_.is_full(id) ? full_outputs_ : row_outputs_).push_back(id);
   }
 
   void run() {

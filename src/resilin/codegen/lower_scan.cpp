@@ -46,7 +46,8 @@ void lower_scan(const ir::Graph& region, Lowered& out) {
   const i64 axis = form.axis(node.attrs.ref(), input.ndim());
   Evaluator evaluator(region, out);
   ScanSpace space = scan_space(input.shape, axis, evaluator);
-  const bool along_rows = space.outer.empty() || evaluator.simplify(ir::strides_of(region.type(node.outputs[0]))[static_cast<std::size_t>(axis)]) == 1;
+  const bool along_rows =
+      space.outer.empty() || evaluator.simplify(ir::strides_of(region.type(node.outputs[0]))[static_cast<std::size_t>(axis)]) == 1;
 
   loop::Scan scan;
   scan.variable = space.scanned.variable;

@@ -98,8 +98,12 @@ class UpdateLowering {
   }
 
   // --- lists ---------------------------------------------------------------------------------------------------------------------
-  std::span<const ir::Operand> entries() const { return std::span<const ir::Operand>(node_.inputs).subspan(static_cast<std::size_t>(form_.value)); }
-  std::size_t list_axis() const { return static_cast<std::size_t>(form_.list_axis(node_.attrs.ref(), static_cast<i64>(result_shape().size()))); }
+  std::span<const ir::Operand> entries() const {
+    return std::span<const ir::Operand>(node_.inputs).subspan(static_cast<std::size_t>(form_.value));
+  }
+  std::size_t list_axis() const {
+    return static_cast<std::size_t>(form_.list_axis(node_.attrs.ref(), static_cast<i64>(result_shape().size())));
+  }
 
   bool all_entries_row_major() const {
     for (const ir::Operand& entry : entries()) {
@@ -133,7 +137,9 @@ class UpdateLowering {
     const Shape& shape = result_shape();
     const Dim inner = product(std::span<const Dim>(shape).subspan(axis + 1));
     const Dim run = shape[axis] * inner;
-    loop::TableLoop table = table_loop([&](const ir::Type& type, Dim offset) { return std::vector<Dim>{type.shape[axis] * inner, offset * inner}; });
+    loop::TableLoop table = table_loop([&](const ir::Type& type, Dim offset) {
+      return std::vector<Dim>{type.shape[axis] * inner, offset * inner};
+    });
     const Dim length = Dim::symbol(table.columns[0]);
     const Dim start = Dim::symbol(table.columns[1]);
     const Axis outer{evaluator_.new_variable(), product(std::span<const Dim>(shape).first(axis))};

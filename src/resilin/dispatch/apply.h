@@ -17,18 +17,17 @@ class Input {
   Input(const Tensor& tensor) : tensor_(tensor.defined() ? &tensor : nullptr) {}  // NOLINT
   Input(Number number) : number_(number), is_number_(true) {}                     // NOLINT
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Input(T value) : Input(Number(value)) {}  // NOLINT
+    requires std::is_arithmetic_v<T> Input(T value) : Input(Number(value)) {}  // NOLINT
 
-  bool is_tensor() const { return tensor_ != nullptr; }
-  bool is_number() const { return is_number_; }
-  const Tensor& tensor() const { return *tensor_; }
-  const Number& number() const { return number_; }
+    bool is_tensor() const { return tensor_ != nullptr; }
+    bool is_number() const { return is_number_; }
+    const Tensor& tensor() const { return *tensor_; }
+    const Number& number() const { return number_; }
 
- private:
-  const Tensor* tensor_ = nullptr;
-  Number number_;
-  bool is_number_ = false;
+   private:
+    const Tensor* tensor_ = nullptr;
+    Number number_;
+    bool is_number_ = false;
 };
 
 /// Applies an op: promotes the inputs, infers the result's types, and runs it or appends it to the graph being traced.

@@ -83,7 +83,7 @@ struct Entry {
   DimProgram selectors;
   std::array<std::atomic<const Executable*>, 4> variants{};  // by size class; never freed
   std::mutex mutex;                                          // one compile per variant
-  bool try_concrete_alias = false;  // a View that is no alias for every size of this class, but may be for some
+  bool try_concrete_alias = false;                           // a View that is no alias for every size of this class, but may be for some
 };
 
 bool matches(const Entry& entry, const Key& key) {
@@ -119,7 +119,8 @@ void build_graph(Entry& entry, const Key& key, std::span<const Input> inputs, co
 }
 
 bool may_alias_for_some_sizes(const ir::Graph& graph) {
-  if (graph.nodes().size() != 1 || !std::holds_alternative<ir::View>(graph.nodes()[0].op->lower) || graph.nodes()[0].inputs.size() != 1) return false;
+  if (graph.nodes().size() != 1 || !std::holds_alternative<ir::View>(graph.nodes()[0].op->lower) || graph.nodes()[0].inputs.size() != 1)
+    return false;
   return !view_as_alias(graph, graph.nodes()[0], graph.type(std::get<ir::ValueId>(graph.nodes()[0].inputs[0]))).has_value();
 }
 
@@ -131,7 +132,8 @@ std::unique_ptr<Entry> make_entry(const Key& key, std::span<const Input> inputs,
   entry->expanded = expand_composites(entry->graph);
   entry->bindings = Bindings(entry->expanded);
   const SizeSelectors selectors = size_selectors(entry->expanded);
-  const Dim dims[] = {entry->expanded.facts().simplify(selectors.reduced_elements), entry->expanded.facts().simplify(selectors.output_bytes)};
+  const Dim dims[] = {entry->expanded.facts().simplify(selectors.reduced_elements),
+                      entry->expanded.facts().simplify(selectors.output_bytes)};
   entry->selectors = DimProgram(dims);
   entry->try_concrete_alias = may_alias_for_some_sizes(entry->graph);
   return entry;
@@ -240,13 +242,15 @@ std::optional<Tensor> concrete_alias(const Entry& entry, const Tensor& input, co
 
 // --- destinations ------------------------------------------------------------------------------------------------------------------
 bool is_same_view(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() && a.strides() == b.strides();
+  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
 }
 
 void check_destination(const ir::OpDef& op, const Tensor& destination) {
   if (destination.is_contiguous() || is_non_overlapping(destination.shape(), destination.strides())) return;
-  throw ArgumentError(cat(op.name, ": unsupported operation: more than one element of the written-to tensor refers to a single memory location: shape ",
-                          destination.shape(), " has strides ", destination.strides(), "; please clone() the tensor before performing the operation"));
+  throw ArgumentError(
+      cat(op.name, ": unsupported operation: more than one element of the written-to tensor refers to a single memory location: shape ",
+          destination.shape(), " has strides ", destination.strides(), "; please clone() the tensor before performing the operation"));
 }
 
 bool overlaps_an_input(std::span<const Input> inputs, const Tensor& destination) {

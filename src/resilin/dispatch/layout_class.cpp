@@ -55,7 +55,8 @@ void append_layout_class(KeyWords& key, const Tensor& x) {
                 static_cast<std::uint64_t>(row_major) << 15 | ones << 16);
   if (row_major) return;
   const Classified c = classify(body.shape, body.strides);
-  for (std::size_t i = 0; i < c.axis.size(); ++i) key.push_back(static_cast<std::uint64_t>(c.axis[i]) << 2 | static_cast<std::uint64_t>(c.kind[i]));
+  for (std::size_t i = 0; i < c.axis.size(); ++i)
+    key.push_back(static_cast<std::uint64_t>(c.axis[i]) << 2 | static_cast<std::uint64_t>(c.kind[i]));
 }
 
 ir::Type class_type(ir::Graph& graph, const Tensor& x) {

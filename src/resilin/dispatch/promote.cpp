@@ -48,7 +48,8 @@ std::optional<DType> first_dtype(const ir::OpDef& op, std::span<const PromotionI
     if (!inputs[i].is_present || inputs[i].is_number || !takes_part(op, i)) continue;
     if (!first) first = inputs[i].dtype;
     if (must_agree && *first != inputs[i].dtype) {
-      throw DtypeError(cat(op.name, ": dtypes differ: '", op.inputs[0].name, "' is ", *first, ", input ", i, " is ", inputs[i].dtype, "; they must be equal"));
+      throw DtypeError(cat(op.name, ": dtypes differ: '", op.inputs[0].name, "' is ", *first, ", input ", i, " is ", inputs[i].dtype,
+                           "; they must be equal"));
     }
   }
   return first;

@@ -36,7 +36,8 @@ Tensor Tracer::tensor(ir::ValueId id) {
 ir::ValueId Tracer::value(const Tensor& tensor, std::string_view op) const {
   const TracedValue* traced = dynamic_cast<const TracedValue*>(tensor.body().traced.get());
   if (traced == nullptr) {
-    throw UnsupportedError(cat(op, ": a tensor that holds data is used while tracing: it is ", tensor.dtype(), tensor.shape(), "; make it an input of the traced function"));
+    throw UnsupportedError(cat(op, ": a tensor that holds data is used while tracing: it is ", tensor.dtype(), tensor.shape(),
+                               "; make it an input of the traced function"));
   }
   if (traced->graph != &graph_) throw ArgumentError(cat(op, ": a tensor of another trace is used"));
   return traced->id;
@@ -126,11 +127,13 @@ std::vector<ir::Type> Tracer::infer(const ir::OpDef& op, std::span<const ir::Ope
   return results;
 }
 
-std::vector<ir::ValueId> Tracer::expand(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs, std::span<const ir::Type> types) {
+std::vector<ir::ValueId> Tracer::expand(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs,
+                                        std::span<const ir::Type> types) {
   std::vector<Tensor> tensors;
   for (const ir::Operand& operand : inputs) {
     const ir::ValueId* id = std::get_if<ir::ValueId>(&operand);
-    if (std::holds_alternative<Number>(operand)) throw UnsupportedError(cat(op.name, ": a Composite takes tensors and attributes, not numbers"));
+    if (std::holds_alternative<Number>(operand))
+      throw UnsupportedError(cat(op.name, ": a Composite takes tensors and attributes, not numbers"));
     if (id == nullptr) {
       tensors.emplace_back();
     } else {
@@ -168,13 +171,14 @@ ir::ValueId Tracer::write_into(ir::ValueId destination, const ir::OpDef& op, ir:
 }
 
 ir::Graph expand_composites(const ir::Graph& graph) {
-  return ir::rewrite(graph, [](ir::Graph& out, const ir::Node& node, std::span<const ir::Operand> inputs) -> std::optional<std::vector<ir::Operand>> {
-    if (!std::holds_alternative<ir::Composite>(node.op->lower)) return std::nullopt;
-    Tracer tracer(out, CompositeMode::Expand);
-    std::vector<ir::Operand> results;
-    for (const ir::ValueId id : tracer.append(*node.op, {inputs.begin(), inputs.end()}, node.attrs, {})) results.emplace_back(id);
-    return results;
-  });
+  return ir::rewrite(
+      graph, [](ir::Graph& out, const ir::Node& node, std::span<const ir::Operand> inputs) -> std::optional<std::vector<ir::Operand>> {
+        if (!std::holds_alternative<ir::Composite>(node.op->lower)) return std::nullopt;
+        Tracer tracer(out, CompositeMode::Expand);
+        std::vector<ir::Operand> results;
+        for (const ir::ValueId id : tracer.append(*node.op, {inputs.begin(), inputs.end()}, node.attrs, {})) results.emplace_back(id);
+        return results;
+      });
 }
 
 }  // namespace resilin

@@ -29,7 +29,8 @@ class Tracer {
   std::vector<ir::Operand> promoted(const ir::OpDef& op, std::vector<ir::Operand> inputs);
   ir::ValueId cast_value(ir::ValueId id, DType dtype);
   std::vector<ir::Type> infer(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs);
-  std::vector<ir::ValueId> expand(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs, std::span<const ir::Type> types);
+  std::vector<ir::ValueId> expand(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs,
+                                  std::span<const ir::Type> types);
   ir::ValueId write_into(ir::ValueId destination, const ir::OpDef& op, ir::ValueId result);
   bool writes_directly(const ir::OpDef& op, const ir::Type& result, ir::ValueId destination) const;
 

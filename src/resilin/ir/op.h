@@ -66,7 +66,7 @@ struct VjpCall {
   std::span<const Tensor> outputs;
   std::span<const Tensor> grads;
   AttrsRef attrs;
-  std::span<const Number> numbers = {};     // per input: what it is where its tensor is undefined; may be empty when no input is a number
+  std::span<const Number> numbers = {};      // per input: what it is where its tensor is undefined; may be empty when no input is a number
   std::uint64_t wanted = ~std::uint64_t{0};  // bit i: the gradient of input i has a use; a costly one is left undefined without it
   bool wants(std::size_t input) const { return input >= 64 || (wanted >> input & 1) != 0; }
   template <class T>

@@ -14,9 +14,39 @@ namespace resilin::loop {
 /// The first block mirrors loop::Code with the same meaning on every lane.
 enum class Operation : std::uint8_t {
   // elementwise; operands a, b, c share lanes with the result
-  Neg, Abs, Not, Sqrt, Floor, Ceil, Trunc, RoundEven, Cast, Bitcast,
-  Add, Sub, Mul, Div, DivInt, ModInt, Min, Max, And, Or, Xor, ShiftLeft, ShiftRight, ShiftRightLogical, MulHigh32, Eq, Ne, Lt, Le, Gt, Ge,
-  Fma, Select,
+  Neg,
+  Abs,
+  Not,
+  Sqrt,
+  Floor,
+  Ceil,
+  Trunc,
+  RoundEven,
+  Cast,
+  Bitcast,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  DivInt,
+  ModInt,
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  ShiftLeft,
+  ShiftRight,
+  ShiftRightLogical,
+  MulHigh32,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Fma,
+  Select,
   // making vectors
   Constant,     // immediate: bits, in every lane
   Iota,         // 0, 1, 2 ... as I64 or I32
@@ -25,21 +55,22 @@ enum class Operation : std::uint8_t {
   ShiftLanes,   // a, b: vectors; result[l] = l >= immediate ? a[l - immediate] : b[l]
   ExtractLane,  // a: vector; immediate: lane
   // parameters (scalars)
-  Integer,       // I64 parameter s<immediate>
-  Argument,      // value argument `immediate` of dtype `type`
-  Pointer,       // pointer of buffer slot `immediate`
-  RowPointer,    // a: I64 byte offset into the private memory of the call
-  RangeBegin, RangeEnd,  // I64: the part of the phase's range this call runs
-  TableEntries,          // I64
-  TableInteger,          // a: I64 entry; immediate: word of the entry
-  TablePointer,          // a: I64 entry; immediate: word of the entry
+  Integer,     // I64 parameter s<immediate>
+  Argument,    // value argument `immediate` of dtype `type`
+  Pointer,     // pointer of buffer slot `immediate`
+  RowPointer,  // a: I64 byte offset into the private memory of the call
+  RangeBegin,
+  RangeEnd,      // I64: the part of the phase's range this call runs
+  TableEntries,  // I64
+  TableInteger,  // a: I64 entry; immediate: word of the entry
+  TablePointer,  // a: I64 entry; immediate: word of the entry
   // memory: a pointer, b first element (I64 scalar) unless said otherwise
-  Load,           // lanes l < c (I64 scalar; -1: all); other lanes are 0
-  Store,          // c: value; lanes l < d (I64 scalar; -1: all); immediate 1: bypass the caches (aligned to the vector)
-  LoadStrided,    // c: I64 stride in elements; lanes l < d
-  StoreStrided,   // c: value, d: I64 stride; lanes l < e
-  Gather,         // b: I64 vector of elements; c: mask or -1; other lanes are 0 and touch no memory
-  Scatter,        // b: I64 vector of elements; c: value; d: mask or -1; in lane order
+  Load,          // lanes l < c (I64 scalar; -1: all); other lanes are 0
+  Store,         // c: value; lanes l < d (I64 scalar; -1: all); immediate 1: bypass the caches (aligned to the vector)
+  LoadStrided,   // c: I64 stride in elements; lanes l < d
+  StoreStrided,  // c: value, d: I64 stride; lanes l < e
+  Gather,        // b: I64 vector of elements; c: mask or -1; other lanes are 0 and touch no memory
+  Scatter,       // b: I64 vector of elements; c: value; d: mask or -1; in lane order
   // control
   LoopBegin,    // a: begin, b: end (I64 scalars), immediate: step > 0; extra: initial carried values. Result: the I64 loop variable
   LoopCarried,  // a: LoopBegin; immediate: which. The carried value in this iteration

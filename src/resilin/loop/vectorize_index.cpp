@@ -83,7 +83,8 @@ Value add_by_depth(Builder& builder, std::vector<Value> terms, i64 constant) {
 
 Value iota(Emission& e, DType type, int lanes) {
   const Value lane = e.builder.pure({.operation = Operation::Iota, .type = type, .lanes = static_cast<std::uint16_t>(lanes)});
-  if (e.mutant == Mutant::Position && lanes > 1) return e.builder.compute(Operation::Add, type, lane, e.builder.constant(type, 1, lanes));  // MUTANT
+  if (e.mutant == Mutant::Position && lanes > 1)
+    return e.builder.compute(Operation::Add, type, lane, e.builder.constant(type, 1, lanes));  // MUTANT
   return lane;
 }
 

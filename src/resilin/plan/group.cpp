@@ -79,7 +79,8 @@ class Grouping {
       const ir::ValueId input = std::get<ir::ValueId>(node(n).inputs[0]);
       const int producer = producer_group(input);
       const bool in_memory = producer < 0 || groups_[static_cast<std::size_t>(producer)].kind != GroupKind::Loops;
-      const std::optional<Alias> alias = in_memory ? view_as_alias(graph_, node(n), types_[static_cast<std::size_t>(input.index)]) : std::nullopt;
+      const std::optional<Alias> alias =
+          in_memory ? view_as_alias(graph_, node(n), types_[static_cast<std::size_t>(input.index)]) : std::nullopt;
       if (alias) {
         types_[static_cast<std::size_t>(node(n).outputs[0].index)].strides = alias->strides;
         return GroupKind::Alias;
@@ -117,7 +118,9 @@ class Grouping {
     }
     return shape;
   }
-  static bool leading_axes(const Space& space) { return space.axes.empty() || space.axes.back() + 1 == static_cast<i64>(space.axes.size()); }
+  static bool leading_axes(const Space& space) {
+    return space.axes.empty() || space.axes.back() + 1 == static_cast<i64>(space.axes.size());
+  }
 
   bool used_only_in(int producer, int consumer) const {
     for (const int n : groups_[static_cast<std::size_t>(producer)].nodes) {
@@ -168,7 +171,8 @@ class Grouping {
     const Space& c = spaces_[static_cast<std::size_t>(consumer)];
     if (from.kind != GroupKind::Loops || p.ends || path_around(producer, consumer)) return false;
     if (reads_list(consumer)) return false;
-    if (writes_destination(producer) || (writes_destination(consumer) && has_views(producer))) return false;  // memory is read where it is written
+    if (writes_destination(producer) || (writes_destination(consumer) && has_views(producer)))
+      return false;  // memory is read where it is written
     if (c.ends) return !p.reduces && used_only_in(producer, consumer);
     if (p.reduces) return joins_rows(producer, consumer);
     if (same_shape(p.shape, c.shape)) return true;
@@ -236,14 +240,15 @@ class Grouping {
         progress = true;
       }
     }
-    for (std::size_t g = 0; g < groups_.size(); ++g) RESILIN_ASSERT(done[g] || groups_[g].nodes.empty(), "regions depend on each other in a cycle");
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      RESILIN_ASSERT(done[g] || groups_[g].nodes.empty(), "regions depend on each other in a cycle");
     return out;
   }
 
   const ir::Graph& graph_;
-  std::vector<Group> groups_;   // joined groups stay, empty
+  std::vector<Group> groups_;  // joined groups stay, empty
   std::vector<Space> spaces_;
-  std::vector<int> group_of_;   // per node
+  std::vector<int> group_of_;            // per node
   std::vector<std::vector<int>> users_;  // per value: nodes
   std::vector<bool> is_output_;          // per value
   std::vector<ir::Type> types_;          // per value; aliases with their strides

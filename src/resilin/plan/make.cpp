@@ -25,7 +25,8 @@ class PlanMaker {
     plan_.bindings = Bindings(graph_());
     for (const Group& group : group_nodes(graph_())) add_group(group);
     for (const ir::SizeCheck& check : graph_().checks()) {
-      plan_.checks.push_back({as_written(check.a), as_written(check.b), check.message, uses_fresh_size(check.a) || uses_fresh_size(check.b)});
+      plan_.checks.push_back(
+          {as_written(check.a), as_written(check.b), check.message, uses_fresh_size(check.a) || uses_fresh_size(check.b)});
     }
     for (const ir::ValueId id : graph_().outputs()) plan_.outputs.push_back(slot(id));
     plan_.integers = DimProgram(dims_);
@@ -96,7 +97,8 @@ class PlanMaker {
     step.attrs = node.attrs;
     for (const ir::Operand& operand : node.inputs) {
       const ir::ValueId* id = std::get_if<ir::ValueId>(&operand);
-      if (std::holds_alternative<Number>(operand)) throw UnsupportedError(cat(node.op->name, ": an Extern takes tensors and attributes, not numbers"));
+      if (std::holds_alternative<Number>(operand))
+        throw UnsupportedError(cat(node.op->name, ": an Extern takes tensors and attributes, not numbers"));
       step.inputs.push_back(id == nullptr ? -1 : slot(*id));
     }
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
@@ -148,7 +150,8 @@ class PlanMaker {
       for (int v = 0; v < region.graph.input_count(); ++v) {
         const ir::ValueId input = region.outer[static_cast<std::size_t>(v)];
         if (input == destination || !(root(input) == root(destination))) continue;
-        throw UnsupportedError(cat(node.op->name, ": reads another view of the tensor that it writes in place; make a copy of that view first"));
+        throw UnsupportedError(
+            cat(node.op->name, ": reads another view of the tensor that it writes in place; make a copy of that view first"));
       }
     }
   }
@@ -177,7 +180,9 @@ class PlanMaker {
   void add_launch(const Region& region, Lowered lowered) {
     LaunchStep step;
     step.name = name_of(region.graph);
-    const auto in_region = [&](Dim e) { return substitute(e, [&](Symbol s) { return s.space == 's' ? lowered.integers[static_cast<std::size_t>(s.index)] : Dim::symbol(s); }); };
+    const auto in_region = [&](Dim e) {
+      return substitute(e, [&](Symbol s) { return s.space == 's' ? lowered.integers[static_cast<std::size_t>(s.index)] : Dim::symbol(s); });
+    };
     int partial = 0;
     for (std::size_t b = 0; b < lowered.buffers.size(); ++b) {
       const loop::Buffer& buffer = lowered.nest.buffers[b];
@@ -205,7 +210,8 @@ class PlanMaker {
     step.extents = range(extents);
     step.costs = range(costs);
     step.row_bytes = integer(in_region(loop::row_bytes(lowered.nest)));
-    for (const Lowered::CheckSite& site : lowered.check_sites) step.check_sites.push_back({site.op, site.input, integer(site.low), integer(site.high)});
+    for (const Lowered::CheckSite& site : lowered.check_sites)
+      step.check_sites.push_back({site.op, site.input, integer(site.low), integer(site.high)});
     for (const Lowered::NonEmpty& check : lowered.non_empty) step.non_empty.push_back({check.site, integer(check.count)});
     step.text = loop::print(lowered.nest);
     if (show_enabled("nest")) show("nest", step.name, step.text);
@@ -290,7 +296,8 @@ SizeSelectors size_selectors(const ir::Graph& expanded) {
     if (const ir::Reduce* reduce = std::get_if<ir::Reduce>(&node.op->lower)) {
       const Shape& shape = expanded.type(std::get<ir::ValueId>(node.inputs[0])).shape;
       Dim count = 1;
-      for (const i64 axis : reduce->axes(node.attrs.ref(), static_cast<i64>(shape.size()))) count = count * shape[static_cast<std::size_t>(axis)];
+      for (const i64 axis : reduce->axes(node.attrs.ref(), static_cast<i64>(shape.size())))
+        count = count * shape[static_cast<std::size_t>(axis)];
       selectors.reduced_elements = max(selectors.reduced_elements, count);
     }
   }

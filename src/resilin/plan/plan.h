@@ -34,11 +34,11 @@ struct AliasStep {
 /// One kernel launch.
 struct LaunchStep {
   std::shared_ptr<const loop::Nest> nest;
-  std::string text;  // print(*nest): the key of the kernel
-  std::string name;  // of the ops inside, for errors and the profiler
-  std::vector<int> pointers;          // slot per buffer; -1 for Row and Entry buffers, -2 - k for the k-th Partial buffer
-  std::vector<IntegerRange> partials; // one integer each: bytes
-  IntegerRange integers;              // s0 .. of the nest
+  std::string text;                    // print(*nest): the key of the kernel
+  std::string name;                    // of the ops inside, for errors and the profiler
+  std::vector<int> pointers;           // slot per buffer; -1 for Row and Entry buffers, -2 - k for the k-th Partial buffer
+  std::vector<IntegerRange> partials;  // one integer each: bytes
+  IntegerRange integers;               // s0 .. of the nest
   std::vector<Number> arguments;
   struct TableRow {
     int slot;
@@ -68,14 +68,14 @@ struct ContractStep {
 };
 struct ExternStep {
   const ir::OpDef* op;
-  ir::Attrs attrs;                  // Dims over the plan's symbols and numbers v<k> are replaced at run time
-  std::vector<int> inputs;          // slots; -1 where absent
-  std::vector<int> outputs;         // slots
+  ir::Attrs attrs;           // Dims over the plan's symbols and numbers v<k> are replaced at run time
+  std::vector<int> inputs;   // slots; -1 where absent
+  std::vector<int> outputs;  // slots
   std::vector<ir::Type> output_types;
   struct FreshSize {
     int output, axis, symbol;
   };
-  std::vector<FreshSize> fresh;     // symbols that get their value from the outputs; the integers are evaluated again afterwards
+  std::vector<FreshSize> fresh;  // symbols that get their value from the outputs; the integers are evaluated again afterwards
 };
 using StepBody = std::variant<AllocateStep, AliasStep, LaunchStep, ContractStep, ExternStep>;
 struct Step {

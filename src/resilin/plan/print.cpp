@@ -12,12 +12,14 @@ template <class... Lambdas>
 Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
 
 std::string line_of(const StepBody& body) {
-  return std::visit(Overloaded{[](const AllocateStep& step) { return cat("allocate t", step.slot, " ", step.dtype); },
-                               [](const AliasStep& step) { return cat("alias t", step.slot, " of t", step.source); },
-                               [](const LaunchStep& step) { return cat("launch ", step.name, " on ", step.pointers, " in ", step.extents.count, " phase(s)"); },
-                               [](const ContractStep& step) { return cat("contract t", step.out, " = '", step.labels, "' of t", step.a, ", t", step.b); },
-                               [](const ExternStep& step) { return cat("extern ", step.op->name, " ", step.inputs, " -> ", step.outputs); }},
-                    body);
+  return std::visit(
+      Overloaded{
+          [](const AllocateStep& step) { return cat("allocate t", step.slot, " ", step.dtype); },
+          [](const AliasStep& step) { return cat("alias t", step.slot, " of t", step.source); },
+          [](const LaunchStep& step) { return cat("launch ", step.name, " on ", step.pointers, " in ", step.extents.count, " phase(s)"); },
+          [](const ContractStep& step) { return cat("contract t", step.out, " = '", step.labels, "' of t", step.a, ", t", step.b); },
+          [](const ExternStep& step) { return cat("extern ", step.op->name, " ", step.inputs, " -> ", step.outputs); }},
+      body);
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ class Cutter {
     };
     const auto made_here = [&](ir::ValueId id) {
       const ir::Node* producer = graph_.producer(id);
-      return producer != nullptr && std::binary_search(group_.nodes.begin(), group_.nodes.end(), static_cast<int>(producer - graph_.nodes().data()));
+      return producer != nullptr &&
+             std::binary_search(group_.nodes.begin(), group_.nodes.end(), static_cast<int>(producer - graph_.nodes().data()));
     };
     for (std::size_t n = 0; n < graph_.nodes().size(); ++n) {
       if (std::binary_search(group_.nodes.begin(), group_.nodes.end(), static_cast<int>(n))) {

@@ -79,7 +79,9 @@ std::vector<BatchAxis> batch_axes(const Labels& labels, const Tensor& a, const T
   return axes;
 }
 
-const std::byte* shifted(const Tensor& x, i64 elements) { return static_cast<const std::byte*>(x.data()) + elements * size_bytes(x.dtype()); }
+const std::byte* shifted(const Tensor& x, i64 elements) {
+  return static_cast<const std::byte*>(x.data()) + elements * size_bytes(x.dtype());
+}
 
 }  // namespace
 

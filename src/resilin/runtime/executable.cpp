@@ -48,7 +48,8 @@ class Call {
   void check_sizes(bool with_fresh_sizes) const {
     for (const PlanCheck& check : plan_.checks) {
       if (check.needs_fresh_size && !with_fresh_sizes) continue;
-      if (integer(check.a) != integer(check.b)) throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
+      if (integer(check.a) != integer(check.b))
+        throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
     }
   }
   Shape dims(const IntegerRange& range) const {
@@ -105,7 +106,9 @@ class Call {
       outputs.push_back(Tensor::allocate(shape, type.dtype));
     }
     const auto number = [&](Number n) { return n.is_argument() ? numbers_[static_cast<std::size_t>(n.argument_index())] : n; };
-    const ir::Attrs attrs(step.attrs.info().map_values(step.attrs.data(), [&](Dim d) { return concrete(d); }, number), &step.attrs.info());
+    const ir::Attrs attrs(step.attrs.info().map_values(
+                              step.attrs.data(), [&](Dim d) { return concrete(d); }, number),
+                          &step.attrs.info());
     std::get<ir::Extern>(step.op->lower).run({inputs, attrs.ref(), outputs});
     for (std::size_t o = 0; o < outputs.size(); ++o) made(step.outputs[o]) = outputs[o];
     if (step.fresh.empty()) return;
@@ -145,16 +148,18 @@ namespace {
 
 void check_counts(const Plan& plan, std::size_t inputs, std::size_t parameters, std::size_t numbers) {
   const ir::Graph& graph = plan.graph;
-  if (static_cast<int>(inputs) == graph.input_count() && parameters == plan.bindings.parameters.size() && numbers == graph.numbers().size()) return;
-  throw ArgumentError(cat("run: ", inputs, " inputs, ", parameters, " integers and ", numbers, " numbers given; the graph takes ", graph.input_count(), ", ",
-                          plan.bindings.parameters.size(), " and ", graph.numbers().size()));
+  if (static_cast<int>(inputs) == graph.input_count() && parameters == plan.bindings.parameters.size() && numbers == graph.numbers().size())
+    return;
+  throw ArgumentError(cat("run: ", inputs, " inputs, ", parameters, " integers and ", numbers, " numbers given; the graph takes ",
+                          graph.input_count(), ", ", plan.bindings.parameters.size(), " and ", graph.numbers().size()));
 }
 
 void check_declared(const Facts& facts, std::span<const i64> symbols) {
   for (std::size_t s = 0; s < symbols.size(); ++s) {
     const Range declared = facts.range(Dim::symbol('s', static_cast<int>(s)));
     if (symbols[s] < declared.low || symbols[s] > declared.high) {
-      throw ArgumentError(cat("run: size s", s, " is ", symbols[s], "; it was declared to lie in [", declared.low, ", ", declared.high, "]"));
+      throw ArgumentError(
+          cat("run: size s", s, " is ", symbols[s], "; it was declared to lie in [", declared.low, ", ", declared.high, "]"));
     }
   }
 }
@@ -173,12 +178,14 @@ bool fits(const Tensor& x, const ir::Type& type, std::span<const i64> symbols) {
 
 }  // namespace
 
-Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters, std::span<const Number> numbers) {
+Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters,
+                    std::span<const Number> numbers) {
   const Plan& plan = executable.plan();
   check_counts(plan, inputs.size(), parameters.size(), numbers.size());
   const auto refuse = [&](int input) {
     const Tensor& x = *inputs[static_cast<std::size_t>(input)];
-    throw ShapeError(cat("run: input ", input, " does not fit: it is ", x.dtype(), x.shape(), " with strides ", x.strides(), "; it must be ", plan.graph.type({input})));
+    throw ShapeError(cat("run: input ", input, " does not fit: it is ", x.dtype(), x.shape(), " with strides ", x.strides(),
+                         "; it must be ", plan.graph.type({input})));
   };
   for (int v = 0; v < plan.graph.input_count(); ++v) {
     if (inputs[static_cast<std::size_t>(v)]->ndim() != plan.graph.type({v}).ndim()) refuse(v);

@@ -37,6 +37,7 @@ class Executable {
 };
 
 /// As Executable::run, after checking every input against its type and every size against what was declared of it: ShapeError or ArgumentError naming it.
-Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters, std::span<const Number> numbers);
+Outputs run_checked(const Executable& executable, std::span<const Tensor* const> inputs, std::span<const i64> parameters,
+                    std::span<const Number> numbers);
 
 }  // namespace resilin

@@ -39,8 +39,9 @@ std::string input_name(const LaunchStep::CheckSite& site) {
 }
 
 [[noreturn]] void throw_index_error(const LaunchStep::CheckSite& site, std::span<const i64> integers, i64 element, i64 value) {
-  throw IndexError(cat(site.op->name, ": index out of range: '", input_name(site), "' holds ", value, " at element ", element, "; it must be in [",
-                       integers[static_cast<std::size_t>(site.low)], ", ", integers[static_cast<std::size_t>(site.high)], ")"));
+  throw IndexError(cat(site.op->name, ": index out of range: '", input_name(site), "' holds ", value, " at element ", element,
+                       "; it must be in [", integers[static_cast<std::size_t>(site.low)], ", ",
+                       integers[static_cast<std::size_t>(site.high)], ")"));
 }
 
 void throw_if_failed(const LaunchStep& step, const Status& status, std::span<const i64> integers) {
@@ -50,15 +51,17 @@ void throw_if_failed(const LaunchStep& step, const Status& status, std::span<con
   switch (status.code) {
     case StatusCode::IndexOutOfRange: throw_index_error(site, integers, element, status.value);
     case StatusCode::DivisionByZero:
-      throw NumericError(cat(site.op->name, ": integer division by zero: '", input_name(site), "' holds 0 at element ", element, "; it must not be 0"));
+      throw NumericError(
+          cat(site.op->name, ": integer division by zero: '", input_name(site), "' holds 0 at element ", element, "; it must not be 0"));
     case StatusCode::NegativeExponent:
-      throw ArgumentError(cat(site.op->name, ": integers to negative integer powers are not allowed: '", input_name(site), "' holds ", status.value,
-                              " at element ", element, "; it must be at least 0"));
+      throw ArgumentError(cat(site.op->name, ": integers to negative integer powers are not allowed: '", input_name(site), "' holds ",
+                              status.value, " at element ", element, "; it must be at least 0"));
     default: throw InternalError(cat(step.name, ": kernel reports unknown status ", static_cast<i64>(status.code)));
   }
 }
 
-void run_phase(const LaunchStep& step, PhaseFunction phase, bool is_vector, const Launch& launch, std::span<const i64> integers, i64 extent, i64 cost) {
+void run_phase(const LaunchStep& step, PhaseFunction phase, bool is_vector, const Launch& launch, std::span<const i64> integers, i64 extent,
+               i64 cost) {
   const i64 row_bytes = integers[static_cast<std::size_t>(step.row_bytes)];
   const i64 unit = is_vector ? kVectorGrain : 1;
   const i64 grain = (std::max<i64>(1, kGrainCost / std::max<i64>(cost, 1)) + unit - 1) / unit * unit;
@@ -75,7 +78,8 @@ void run_phase(const LaunchStep& step, PhaseFunction phase, bool is_vector, cons
 
 }  // namespace
 
-void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor* const> slots, std::span<const Number> numbers) {
+void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor* const> slots,
+            std::span<const Number> numbers) {
   const auto at = [&](int index) { return integers[static_cast<std::size_t>(index)]; };
   for (const LaunchStep::NonEmpty& check : step.non_empty) {
     const LaunchStep::CheckSite& site = step.check_sites[static_cast<std::size_t>(check.site)];
@@ -103,12 +107,8 @@ void launch(const LaunchStep& step, const Code& code, std::span<const i64> integ
     for (int c = 0; c < row.columns.count; ++c) table.push_back(at(row.columns.first + c));
   }
   Status status;
-  const Launch arguments{&kAbi,
-                         pointers.data(),
-                         integers.data() + step.integers.first,
-                         values.data(),
-                         table.data(),
-                         static_cast<i64>(step.table.size()),
+  const Launch arguments{&kAbi,         pointers.data(), integers.data() + step.integers.first,
+                         values.data(), table.data(),    static_cast<i64>(step.table.size()),
                          &status};
   for (int p = 0; p < step.extents.count; ++p) {
     const i64 extent = at(step.extents.first + p);

@@ -10,7 +10,8 @@
 namespace resilin {
 
 /// Runs all phases of the step's kernel. `integers` are the evaluated integers of the plan, `slots` its tensors.
-void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor* const> slots, std::span<const Number> numbers);
+void launch(const LaunchStep& step, const Code& code, std::span<const i64> integers, std::span<const Tensor* const> slots,
+            std::span<const Number> numbers);
 
 /// out = einsum(labels, a, b) for labels of at most one letter per role beside the ellipsis; batch axes broadcast.
 void contract(const ContractStep& step, const Tensor& a, const Tensor& b, const Tensor& out);

@@ -1,5 +1,5 @@
-// src/resilin/codegen/gemm/register_block.h -- Internal: the register-blocked product as a template over a vector type; included by
-// kernel_<isa>.cpp only.
+// src/resilin/codegen/gemm/register_block.h -- Internal: the register-blocked product as a template over a vector type.
+// Included by kernel_<isa>.cpp only.
 //
 // Everything stands in an unnamed namespace on purpose: the same template is compiled for several instruction sets, and one merged copy of
 // it would

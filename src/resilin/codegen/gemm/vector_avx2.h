@@ -1,5 +1,5 @@
-// src/resilin/codegen/gemm/vector_avx2.h -- Internal: loading, rounding and transposing vectors of any float type; included by *_avx2.cpp
-// only.
+// src/resilin/codegen/gemm/vector_avx2.h -- Internal: loading, rounding and transposing vectors of any float type.
+// Included by *_avx2.cpp only.
 //
 // In an unnamed namespace, so that no copy compiled with other flags can replace these.
 #pragma once

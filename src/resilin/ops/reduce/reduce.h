@@ -15,9 +15,10 @@ struct ReduceAttrs {
   bool keepdim = false;
   bool plain = false;
   static constexpr auto fields() {
-    return std::tuple{field("axes", &ReduceAttrs::axes, "Axes to reduce; none: all."),
-                      field("keepdim", &ReduceAttrs::keepdim, "Reduced axes stay with size 1."),
-                      field("plain", &ReduceAttrs::plain, "amax passes over NaN, and of nothing it is the lowest number instead of an error.")};
+    return std::tuple{
+        field("axes", &ReduceAttrs::axes, "Axes to reduce; none: all."),
+        field("keepdim", &ReduceAttrs::keepdim, "Reduced axes stay with size 1."),
+        field("plain", &ReduceAttrs::plain, "amax passes over NaN, and of nothing it is the lowest number instead of an error.")};
   }
 };
 struct ArgReduceAttrs {
