@@ -9,15 +9,6 @@
 namespace resilin {
 namespace {
 
-bool over_region_symbols(Dim e) {
-  std::vector<Symbol> symbols;
-  collect_symbols(e, symbols);
-  for (const Symbol s : symbols) {
-    if (s.space != 's') return false;
-  }
-  return true;
-}
-
 // A term of a sum, split into the factor over the region's symbols and the factor over loop variables.
 struct SplitTerm {
   Dim parameter = 1;
@@ -26,7 +17,7 @@ struct SplitTerm {
 SplitTerm split_term(Dim term) {
   SplitTerm split;
   const DimView v = view(term);
-  const auto add = [&split](Dim atom) { (over_region_symbols(atom) ? split.parameter : split.variable) *= atom; };
+  const auto add = [&split](Dim atom) { (is_loop_invariant(atom) ? split.parameter : split.variable) *= atom; };
   if (v.kind == DimKind::Product) {
     for (const Dim atom : v.arguments) add(atom);
   } else {
@@ -66,7 +57,7 @@ Dim Parameters::rebuild(Dim atom) {
 }
 
 Dim Parameters::parameterize(Dim e) {
-  if (over_region_symbols(e)) return parameter(e);
+  if (is_loop_invariant(e)) return parameter(e);
   const std::map<std::uintptr_t, Dim>::const_iterator found = done_.find(e.word());
   if (found != done_.end()) return found->second;
 
