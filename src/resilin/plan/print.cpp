@@ -1,15 +1,9 @@
 // src/resilin/plan/print.cpp -- the steps of a plan as text, for RESILIN_SHOW=plan.
+#include "resilin/base/overloaded.h"
 #include "resilin/plan/plan.h"
 
 namespace resilin {
 namespace {
-
-template <class... Lambdas>
-struct Overloaded : Lambdas... {
-  using Lambdas::operator()...;
-};
-template <class... Lambdas>
-Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
 
 std::string line_of(const StepBody& body) {
   return std::visit(

@@ -3,19 +3,13 @@
 
 #include <utility>
 
+#include "resilin/base/overloaded.h"
 #include "resilin/runtime/launch.h"
 
 namespace resilin {
 namespace {
 
 thread_local i64 launches = 0;
-
-template <class... Lambdas>
-struct Overloaded : Lambdas... {
-  using Lambdas::operator()...;
-};
-template <class... Lambdas>
-Overloaded(Lambdas...) -> Overloaded<Lambdas...>;
 
 // One call of a plan: values of symbols and integers, and the tensors in the slots (inputs are borrowed, the rest are made here).
 class Call {
