@@ -29,7 +29,7 @@ void refuse_sizes(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsR
     if (input.is_tensor()) {
       types.emplace_back(ir::Type{input.tensor().dtype(), input.tensor().shape(), input.tensor().strides()});
     } else if (input.is_number()) {
-      types.emplace_back(input.number().kind());
+      types.emplace_back(input.number_kind());
     } else {
       types.emplace_back();
     }

@@ -1,6 +1,7 @@
 // src/resilin/dispatch/apply.h -- apply(): the one verb for tensors, answered by Execute now or by Trace into a graph.
 #pragma once
 
+#include <bit>
 #include <initializer_list>
 #include <span>
 
@@ -10,25 +11,41 @@
 
 namespace resilin {
 
-/// One input of a call: a tensor (borrowed), a number, or nothing for an optional input left out.
+/// One input of a call: a tensor (borrowed), a number, or nothing for an optional input left out. Two words: calls pass it in registers.
 class Input {
  public:
   Input() = default;
-  Input(const Tensor& tensor) : tensor_(tensor.defined() ? &tensor : nullptr) {}  // NOLINT
-  Input(Number number) : number_(number), is_number_(true) {}                     // NOLINT
+  Input(const Tensor& tensor) {  // NOLINT
+    if (!tensor.defined()) return;
+    word_ = reinterpret_cast<std::intptr_t>(&tensor);
+    kind_ = Kind::Tensor;
+  }
+  Input(Number number)  // NOLINT
+      : word_(number.bits()), argument_(number.argument_index()), number_kind_(number.kind()), kind_(Kind::Number) {}
   template <class T>
     requires std::is_arithmetic_v<T> Input(T value) : Input(Number(value)) {}  // NOLINT
 
-    bool is_tensor() const { return tensor_ != nullptr; }
-    bool is_number() const { return is_number_; }
-    const Tensor& tensor() const { return *tensor_; }
-    const Number& number() const { return number_; }
+    bool is_tensor() const { return kind_ == Kind::Tensor; }
+    bool is_number() const { return kind_ == Kind::Number; }
+    const Tensor& tensor() const { return *reinterpret_cast<const Tensor*>(word_); }
+    NumberKind number_kind() const { return number_kind_; }
+    Number number() const {
+      if (argument_ >= 0) return Number::argument(number_kind_, argument_);
+      switch (number_kind_) {
+        case NumberKind::Bool: return word_ != 0;
+        case NumberKind::Integer: return word_;
+        default: return std::bit_cast<double>(word_);
+      }
+    }
 
    private:
-    const Tensor* tensor_ = nullptr;
-    Number number_;
-    bool is_number_ = false;
+    enum class Kind : std::uint8_t { None, Tensor, Number };
+    i64 word_ = 0;  // the tensor's address or the number's bits
+    std::int32_t argument_ = -1;
+    NumberKind number_kind_ = NumberKind::Float;
+    Kind kind_ = Kind::None;
 };
+static_assert(sizeof(Input) == 16);
 
 /// Applies an op: promotes the inputs, infers the result's types, and runs it or appends it to the graph being traced.
 ///

@@ -11,17 +11,31 @@ namespace {
 
 thread_local i64 launches = 0;
 
+void check_sizes(const Plan& plan, std::span<const i64> integers, bool with_fresh_sizes) {
+  const auto integer = [&](int index) { return integers[static_cast<std::size_t>(index)]; };
+  for (const PlanCheck& check : plan.checks) {
+    if (check.needs_fresh_size && !with_fresh_sizes) continue;
+    if (integer(check.a) != integer(check.b))
+      throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
+  }
+}
+
+PlanIntegers evaluate_integers(const Plan& plan, std::span<const i64> symbols, bool with_fresh_sizes) {
+  PlanIntegers integers;
+  integers.resize(plan.integers.size(), 0);
+  plan.integers.evaluate(symbols, integers.data());
+  check_sizes(plan, integers, with_fresh_sizes);
+  return integers;
+}
+
 // One call of a plan: values of symbols and integers, and the tensors in the slots (inputs are borrowed, the rest are made here).
 class Call {
  public:
-  Call(const Plan& plan, std::span<const std::shared_ptr<const Code>> code, std::span<const Tensor* const> inputs, SymbolValues& symbols,
-       std::span<const Number> numbers)
-      : plan_(plan), code_(code), numbers_(numbers), symbols_(symbols), input_count_(inputs.size()), slots_(inputs) {
+  Call(const Plan& plan, std::span<const std::shared_ptr<const Code>> code, std::span<const Tensor* const> inputs,
+       std::span<const i64> symbols, std::span<const i64> integers, std::span<const Number> numbers)
+      : plan_(plan), code_(code), numbers_(numbers), symbols_(symbols), integers_(integers), input_count_(inputs.size()), slots_(inputs) {
     made_.resize(static_cast<std::size_t>(plan.slot_count) - input_count_);
     for (const Tensor& made : made_) slots_.push_back(&made);
-    integers_.resize(plan.integers.size(), 0);
-    plan_.integers.evaluate(symbols_, integers_.data());
-    check_sizes(false);
   }
 
   Outputs run() {
@@ -39,13 +53,6 @@ class Call {
   Tensor& made(int slot) { return made_[static_cast<std::size_t>(slot) - input_count_]; }
   i64 integer(int index) const { return integers_[static_cast<std::size_t>(index)]; }
 
-  void check_sizes(bool with_fresh_sizes) const {
-    for (const PlanCheck& check : plan_.checks) {
-      if (check.needs_fresh_size && !with_fresh_sizes) continue;
-      if (integer(check.a) != integer(check.b))
-        throw ShapeError(cat(check.message, ": ", integer(check.a), " and ", integer(check.b), "; they must be equal"));
-    }
-  }
   Shape dims(const IntegerRange& range) const {
     Shape out;
     for (int i = 0; i < range.count; ++i) out.push_back(integer(range.first + i));
@@ -106,21 +113,26 @@ class Call {
     std::get<ir::Extern>(step.op->lower).run({inputs, attrs.ref(), outputs});
     for (std::size_t o = 0; o < outputs.size(); ++o) made(step.outputs[o]) = outputs[o];
     if (step.fresh.empty()) return;
+    found_symbols_ = SymbolValues(symbols_);
     for (const ExternStep::FreshSize& fresh : step.fresh) {
-      symbols_[static_cast<std::size_t>(fresh.symbol)] = outputs[static_cast<std::size_t>(fresh.output)].size(fresh.axis).value();
+      found_symbols_[static_cast<std::size_t>(fresh.symbol)] = outputs[static_cast<std::size_t>(fresh.output)].size(fresh.axis).value();
     }
-    plan_.integers.evaluate(symbols_, integers_.data());
-    check_sizes(true);
+    found_integers_ = evaluate_integers(plan_, found_symbols_, true);
+    symbols_ = found_symbols_;
+    integers_ = found_integers_;
   }
 
   const Plan& plan_;
   std::span<const std::shared_ptr<const Code>> code_;
   std::span<const Number> numbers_;
-  SymbolValues& symbols_;
+  std::span<const i64> symbols_;
+  std::span<const i64> integers_;
   const std::size_t input_count_;
   SmallVector<const Tensor*, 8> slots_;
   SmallVector<Tensor, 4> made_;
-  SmallVector<i64, 40> integers_;
+  // With the sizes that an Extern found out.
+  SymbolValues found_symbols_;
+  PlanIntegers found_integers_;
 };
 
 }  // namespace
@@ -134,8 +146,11 @@ Executable::Executable(Plan plan) : plan_(std::move(plan)) {
   }
 }
 
-Outputs Executable::run(std::span<const Tensor* const> inputs, SymbolValues& symbols, std::span<const Number> numbers) const {
-  return Call(plan_, code_, inputs, symbols, numbers).run();
+PlanIntegers Executable::evaluate(std::span<const i64> symbols) const { return evaluate_integers(plan_, symbols, false); }
+
+Outputs Executable::run(std::span<const Tensor* const> inputs, std::span<const i64> symbols, std::span<const i64> integers,
+                        std::span<const Number> numbers) const {
+  return Call(plan_, code_, inputs, symbols, integers, numbers).run();
 }
 
 namespace {
@@ -184,12 +199,12 @@ Outputs run_checked(const Executable& executable, std::span<const Tensor* const>
   for (int v = 0; v < plan.graph.input_count(); ++v) {
     if (inputs[static_cast<std::size_t>(v)]->ndim() != plan.graph.type({v}).ndim()) refuse(v);
   }
-  SymbolValues symbols = plan.bindings.bind(inputs, parameters);
+  const SymbolValues symbols = plan.bindings.bind(inputs, parameters);
   check_declared(plan.graph.facts(), symbols);
   for (int v = 0; v < plan.graph.input_count(); ++v) {
     if (!fits(*inputs[static_cast<std::size_t>(v)], plan.graph.type({v}), symbols)) refuse(v);
   }
-  return executable.run(inputs, symbols, numbers);
+  return executable.run(inputs, symbols, executable.evaluate(symbols), numbers);
 }
 
 }  // namespace resilin

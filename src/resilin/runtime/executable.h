@@ -18,6 +18,8 @@ std::shared_ptr<const Code> kernel_for(const loop::Nest& nest, const std::string
 i64 launch_count();
 
 using Outputs = SmallVector<Tensor, 2>;
+/// The integers of a plan for certain sizes: shapes, strides, extents, costs.
+using PlanIntegers = SmallVector<i64, 40>;
 
 /// A plan that can run. Immutable; calls from several threads are independent.
 class Executable {
@@ -26,10 +28,14 @@ class Executable {
   explicit Executable(Plan plan);
   const Plan& plan() const { return plan_; }
 
-  /// Runs the steps on the graph's inputs, symbols (plan().bindings) and numbers, in order.
+  /// The plan's integers for these values of its symbols (plan().bindings). ShapeError where a size check fails.
+  PlanIntegers evaluate(std::span<const i64> symbols) const;
+
+  /// Runs the steps on the graph's inputs, values of symbols, what `evaluate` made of them, and numbers, in order.
   /// The caller vouches that the inputs have the dtypes and layouts of the graph's input types (see `run_checked`).
-  /// Throws what a kernel reports (IndexError, NumericError), ShapeError where a size check fails, MemoryError.
-  Outputs run(std::span<const Tensor* const> inputs, SymbolValues& symbols, std::span<const Number> numbers) const;
+  /// Throws what a kernel reports (IndexError, NumericError), MemoryError.
+  Outputs run(std::span<const Tensor* const> inputs, std::span<const i64> symbols, std::span<const i64> integers,
+              std::span<const Number> numbers) const;
 
  private:
   Plan plan_;

@@ -63,13 +63,14 @@ void throw_if_failed(const LaunchStep& step, const Status& status, std::span<con
 void run_phase(const LaunchStep& step, PhaseFunction phase, bool is_vector, const Launch& launch, std::span<const i64> integers, i64 extent,
                i64 cost) {
   const i64 row_bytes = integers[static_cast<std::size_t>(step.row_bytes)];
-  const i64 unit = is_vector ? kVectorGrain : 1;
-  const i64 grain = (std::max<i64>(1, kGrainCost / std::max<i64>(cost, 1)) + unit - 1) / unit * unit;
-  if (extent <= grain) {
+  i64 whole = 0;
+  if (!__builtin_mul_overflow(extent, std::max<i64>(cost, 1), &whole) && whole <= kGrainCost) {
     const RowMemory row(row_bytes);
     phase(&launch, 0, extent, row.data());
     return;
   }
+  const i64 unit = is_vector ? kVectorGrain : 1;
+  const i64 grain = (std::max<i64>(1, kGrainCost / std::max<i64>(cost, 1)) + unit - 1) / unit * unit;
   parallel_for(0, extent, grain, [&](i64 begin, i64 end, int) {
     const RowMemory row(row_bytes);
     phase(&launch, begin, end, row.data());
