@@ -261,5 +261,19 @@ TEST_CASE("stores that bypass the caches write every byte, for all element sizes
   }
 }
 
+TEST_CASE("an address is aligned at multiples of 64 bytes, and a prefetch beyond memory does nothing") {
+  Phase p;
+  const int pointer = p.pointer(0);
+  p.add({.operation = Operation::Prefetch, .type = DType::F32, .a = pointer, .b = p.integer(i64{1} << 40)});
+  p.store(DType::Bool, 1, p.pointer(1), p.integer(0), p.op(Operation::AlignedPointer, DType::Bool, 1, pointer));
+  const Kernel kernel(p.program());
+  alignas(64) std::byte memory[128] = {};
+  for (const std::size_t offset : {0, 1, 32, 64}) {
+    std::byte aligned{2};
+    kernel.run({memory + offset, &aligned}, 0, 1);
+    CHECK(aligned == std::byte{offset % 64 == 0});
+  }
+}
+
 }  // namespace
 }  // namespace resilin

@@ -177,12 +177,14 @@ class Machine {
       case Operation::TablePointer:
         result[0] = reinterpret_cast<Bits>(arguments_.table.at(static_cast<std::size_t>(scalar(i.a))).pointers.at(immediate));
         return true;
+      case Operation::AlignedPointer: result[0] = value(i.a)[0] % 64 == 0; return true;
       case Operation::LoopCarried:
       case Operation::LoopResult: result = carried_[static_cast<std::size_t>(i.a)].at(immediate); return true;
       case Operation::AnyFalse:
         for (const Bits bit : value(i.a)) result[0] |= bit == 0;
         return true;
       case Operation::Report: report(i); return true;
+      case Operation::Prefetch:
       case Operation::Fence: return true;
       default: return false;
     }

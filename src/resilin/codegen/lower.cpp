@@ -20,7 +20,7 @@ Lowered lower(const ir::Graph& region, const SizeClass& size_class) {
     lower_rows(region, size_class, out);
   }
   parameterize(out);
-  out.nest.streaming = size_class.streaming;
+  out.nest.streaming = size_class.streaming && loop::has_streamed_store(out.nest);
   loop::verify(out.nest);
   return out;
 }

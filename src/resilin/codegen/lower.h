@@ -12,11 +12,11 @@ namespace resilin {
 /// What the size of the data decides about the shape of the loops. Part of every eager key; a variant of a plan exists per value.
 struct SizeClass {
   bool long_rows = false;  // more reduced elements than kRowElements: no Row buffers; a full reduction is cut into chunks
-  bool streaming = false;  // outputs far beyond the last-level cache: stores bypass it
+  bool streaming = false;  // large outputs: stores bypass the caches
   friend bool operator==(const SizeClass&, const SizeClass&) = default;
 };
 inline constexpr i64 kRowElements = 32768;
-inline constexpr i64 kStreamingBytes = i64{48} << 20;
+inline constexpr i64 kStreamingBytes = i64{16} << 20;
 /// Elements a chunk of a long full reduction has; a constant, so that the result does not depend on the machine.
 inline constexpr i64 kChunkElements = 8192;
 

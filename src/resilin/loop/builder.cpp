@@ -20,6 +20,7 @@ bool has_effect(Operation operation) {
     case Operation::Store:
     case Operation::StoreStrided:
     case Operation::Scatter:
+    case Operation::Prefetch:
     case Operation::LoopBegin:
     case Operation::LoopEnd:
     case Operation::IfBegin:
@@ -107,7 +108,7 @@ Value Builder::load(Instruction instruction, bool constant_memory) {
 void Builder::effect(Instruction instruction) {
   outermost_block(instruction);  // checks the operands
   append(instruction, current_);
-  ++memory_version_;
+  if (instruction.operation != Operation::Prefetch) ++memory_version_;
 }
 
 void Builder::open_block(Value opener, bool runs, bool cold) {

@@ -127,7 +127,7 @@ struct Nest {
   int integer_count = 0;  // s0 .. s<n-1>
   std::vector<DType> argument_dtypes;
   std::vector<Phase> phases;
-  bool streaming = false;  // stores to Outputs bypass the caches
+  bool streaming = false;  // stores to Outputs bypass the caches where they are aligned
 };
 
 /// The canonical text of a nest (floats in hex, locals and variables numbered by first appearance): equal text means equal kernel.
@@ -135,6 +135,8 @@ std::string print(const Nest& nest);
 /// Bytes of the private memory one call of a phase needs for all Row buffers, and where Row buffer `index` starts in it (each aligned to 64 bytes).
 Dim row_bytes(const Nest& nest);
 Dim row_offset_bytes(const Nest& nest, int index);
+/// A store to an Output, one row after the other: what `streaming` is for.
+bool has_streamed_store(const Nest& nest);
 /// Throws InternalError naming the first violated rule (undefined local, vector loop not innermost, dtype mismatch ...).
 void verify(const Nest& nest);
 

@@ -57,12 +57,14 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Operation::Fence
                                                                                                  "table_entries",
                                                                                                  "table_integer",
                                                                                                  "table_pointer",
+                                                                                                 "aligned_pointer",
                                                                                                  "load",
                                                                                                  "store",
                                                                                                  "load_strided",
                                                                                                  "store_strided",
                                                                                                  "gather",
                                                                                                  "scatter",
+                                                                                                 "prefetch",
                                                                                                  "loop_begin",
                                                                                                  "loop_carried",
                                                                                                  "loop_end",
@@ -81,6 +83,7 @@ bool has_result(Operation operation) {
     case Operation::Store:
     case Operation::StoreStrided:
     case Operation::Scatter:
+    case Operation::Prefetch:
     case Operation::LoopEnd:
     case Operation::IfBegin:
     case Operation::IfEnd:

@@ -60,10 +60,11 @@ enum class Operation : std::uint8_t {
   Pointer,     // pointer of buffer slot `immediate`
   RowPointer,  // a: I64 byte offset into the private memory of the call
   RangeBegin,
-  RangeEnd,      // I64: the part of the phase's range this call runs
-  TableEntries,  // I64
-  TableInteger,  // a: I64 entry; immediate: word of the entry
-  TablePointer,  // a: I64 entry; immediate: word of the entry
+  RangeEnd,        // I64: the part of the phase's range this call runs
+  TableEntries,    // I64
+  TableInteger,    // a: I64 entry; immediate: word of the entry
+  TablePointer,    // a: I64 entry; immediate: word of the entry
+  AlignedPointer,  // a: pointer. Bool: its address is a multiple of 64
   // memory: a pointer, b first element (I64 scalar) unless said otherwise
   Load,          // lanes l < c (I64 scalar; -1: all); other lanes are 0
   Store,         // c: value; lanes l < d (I64 scalar; -1: all); immediate 1: bypass the caches (aligned to the vector)
@@ -71,6 +72,7 @@ enum class Operation : std::uint8_t {
   StoreStrided,  // c: value, d: I64 stride; lanes l < e
   Gather,        // b: I64 vector of elements; c: mask or -1; other lanes are 0 and touch no memory
   Scatter,       // b: I64 vector of elements; c: value; d: mask or -1; in lane order
+  Prefetch,      // asks for the cache line of the element early; never fails
   // control
   LoopBegin,    // a: begin, b: end (I64 scalars), immediate: step > 0; extra: initial carried values. Result: the I64 loop variable
   LoopCarried,  // a: LoopBegin; immediate: which. The carried value in this iteration

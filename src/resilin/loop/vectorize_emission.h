@@ -27,9 +27,16 @@ struct Frame {
   std::unordered_map<const void*, Value> changing;  // depend on memory the nest writes: dropped at each store
 };
 
+/// Which pass over a row reads a buffer first, and which later one asks for the next row; 0: none yet.
+struct RowPasses {
+  int first = 0;
+  int prefetching = 0;
+};
+
 /// The state of emitting one phase.
 struct Emission {
   const Nest& nest;
+  const Phase& phase;
   VectorTarget target;
   Mutant mutant;
   Builder builder = {};
@@ -41,8 +48,9 @@ struct Emission {
   Axis axis = {};
   Frame* frame = nullptr;
   GuardedStatement* statement = nullptr;
-  const Phase* streaming_phase = nullptr;  // its full vectors bypass the caches
-  bool has_streamed = false;
+  bool streams = false;                    // whole vectors of results bypass the caches
+  int pass = 0;                            // loops over rows that were begun
+  std::vector<RowPasses> row_passes = {};  // per buffer
 };
 
 /// A key for Emission::symbols.
@@ -127,12 +135,21 @@ std::vector<Value> combine(Emission& e, const Combiner& combiner, std::span<cons
 Value replace_fill(Emission& e, Value fill);
 
 // vectorize_memory.cpp: loads, stores, checks.
+Value emit_pointer(Emission& e, int buffer);
 /// The mask of active lanes; absent when all are active.
 Value active_lanes(Emission& e);
 /// `mask` true in lanes that take part; absent: all.
 Value emit_load(Emission& e, const Scalar& load, Value mask);
 void emit_store(Emission& e, const Store& store);
 void emit_check(Emission& e, const Check& check);
+
+// vectorize_stream.cpp
+inline constexpr i64 kStreamAlignment = 64;  // bytes
+/// Bool scalar: every store that may stream is aligned. Absent when there is none.
+Value stream_condition(Emission& e);
+bool may_stream(const Emission& e, const Store& store, int lanes);
+/// In a later pass over a row that an earlier one has read: asks for the same elements of the next row, which else come one page after the other from far.
+void emit_prefetch(Emission& e, const Scalar& load, const Address& address);
 
 // vectorize_statement.cpp
 void emit_block(Emission& e, const Block& block);

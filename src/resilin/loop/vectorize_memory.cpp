@@ -5,21 +5,6 @@ namespace resilin::loop {
 
 namespace {
 
-Value emit_pointer(Emission& e, int index) {
-  const DType type = e.nest.buffers[static_cast<std::size_t>(index)].dtype;
-  switch (e.nest.buffers[static_cast<std::size_t>(index)].role) {
-    case Buffer::Role::Row:
-      return e.builder.pure(
-          {.operation = Operation::RowPointer, .is_pointer = true, .type = type, .a = emit_index(e, row_offset_bytes(e.nest, index))});
-    case Buffer::Role::Entry: {
-      const Value pointer = e.entry_pointers[static_cast<std::size_t>(index)];
-      RESILIN_ASSERT(pointer != kNone, cat("buffer ", index, " is used outside of a table loop"));
-      return pointer;
-    }
-    default: return e.builder.pure({.operation = Operation::Pointer, .is_pointer = true, .type = type, .immediate = index});
-  }
-}
-
 /// `mask` in the active lanes; absent: all.
 Value mask_lanes(Emission& e, Value mask) {
   const Value active = active_lanes(e);
@@ -63,16 +48,10 @@ Instruction access(Operation operation, DType type, int lanes, Value pointer) {
   return {.operation = operation, .type = type, .lanes = static_cast<std::uint16_t>(lanes), .a = pointer};
 }
 
-/// A whole vector of the phase's own range, to where only this iteration writes.
-bool may_stream(const Emission& e, const Store& store, int lanes) {
-  return e.streaming_phase != nullptr && lanes > 1 && e.axis.count == kNone && e.axis.variable == e.streaming_phase->variable &&
-         store.offset == Dim::symbol(e.axis.variable) &&
-         e.nest.buffers[static_cast<std::size_t>(store.buffer)].role == Buffer::Role::Output;
-}
-
 /// All lanes, or those of the tail.
 Value load_plain(Emission& e, const Scalar& load, const Address& address) {
   const bool is_uniform = address.kind == Address::Kind::Uniform;
+  emit_prefetch(e, load, address);
   Instruction instruction = access(Operation::Load, load.dtype(), is_uniform ? 1 : e.axis.lanes, emit_pointer(e, load.index()));
   instruction.b = address.first;
   switch (address.kind) {
@@ -112,7 +91,6 @@ void store_plain(Emission& e, const Store& store, const Address& address, Value 
   } else {
     instruction.d = lanes > 1 ? e.axis.count : kNone;
     instruction.immediate = may_stream(e, store, lanes) ? 1 : 0;
-    e.has_streamed = e.has_streamed || instruction.immediate == 1;
   }
   e.builder.effect(instruction);
 }
@@ -126,6 +104,21 @@ void store_masked(Emission& e, const Store& store, const Address& address, Value
 }
 
 }  // namespace
+
+Value emit_pointer(Emission& e, int index) {
+  const DType type = e.nest.buffers[static_cast<std::size_t>(index)].dtype;
+  switch (e.nest.buffers[static_cast<std::size_t>(index)].role) {
+    case Buffer::Role::Row:
+      return e.builder.pure(
+          {.operation = Operation::RowPointer, .is_pointer = true, .type = type, .a = emit_index(e, row_offset_bytes(e.nest, index))});
+    case Buffer::Role::Entry: {
+      const Value pointer = e.entry_pointers[static_cast<std::size_t>(index)];
+      RESILIN_ASSERT(pointer != kNone, cat("buffer ", index, " is used outside of a table loop"));
+      return pointer;
+    }
+    default: return e.builder.pure({.operation = Operation::Pointer, .is_pointer = true, .type = type, .immediate = index});
+  }
+}
 
 Value active_lanes(Emission& e) {
   if (e.axis.lanes == 1 || e.axis.count == kNone) return kNone;

@@ -82,23 +82,36 @@ struct StatementEmitter {
 };
 
 PhaseProgram emit_phase(const Nest& nest, const Phase& phase, const VectorTarget& target, Mutant mutant) {
-  Emission e = {.nest = nest, .target = target, .mutant = mutant};
+  Emission e = {.nest = nest, .phase = phase, .target = target, .mutant = mutant};
   e.memory = MemoryFacts(nest);
   e.entry_pointers.assign(nest.buffers.size(), kNone);
-  if (nest.streaming && phase.vector) e.streaming_phase = &phase;
+  e.row_passes.resize(nest.buffers.size());
   const FrameScope frame(e);
   Builder& b = e.builder;
   const Value begin = b.pure({.operation = Operation::RangeBegin});
   Value end = b.pure({.operation = Operation::RangeEnd});
   if (mutant == Mutant::Bound) end = b.add(end, b.integer(-1));  // MUTANT
-  emit_if_any(e, begin, end, [&] {
+  const auto iterate = [&] {
     if (phase.vector) {
       emit_vector_loop(e, phase.variable, begin, end, vector_width(phase.body, target), phase.body);
     } else {
       emit_serial_loop(e, phase.variable, begin, end, phase.body);
     }
+  };
+  emit_if_any(e, begin, end, [&] {
+    const Value aligned = stream_condition(e);
+    if (aligned == kNone) return iterate();
+    const auto iterate_if = [&](Value condition, bool streams) {
+      const FrameScope branch_frame(e);
+      const Value branch = b.begin_if(condition, false);
+      e.streams = streams;
+      iterate();
+      if (streams) b.effect({.operation = Operation::Fence});
+      b.end_if(branch);
+    };
+    iterate_if(aligned, true);
+    iterate_if(b.compute(Operation::Not, DType::Bool, aligned), false);
   });
-  if (e.has_streamed) b.effect({.operation = Operation::Fence});
   return b.finish();
 }
 
@@ -112,6 +125,7 @@ Value tail_count(Emission& e, Value count) {
 
 void emit_block(Emission& e, const Block& block) {
   for (const Statement& statement : block) {
+    if (e.axis.lanes == 1) ++e.pass;
     std::visit(StatementEmitter{e}, statement.value);
     const bool is_simple = std::holds_alternative<Let>(statement.value) || std::holds_alternative<Check>(statement.value);
     if (!is_simple) e.frame->changing.clear();

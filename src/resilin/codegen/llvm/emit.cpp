@@ -11,7 +11,7 @@ constexpr unsigned kMaxLanes = 64;
 
 bool is_elementwise(Operation operation) { return operation <= Operation::Select; }
 bool makes_vector(Operation operation) { return operation >= Operation::Constant && operation <= Operation::ExtractLane; }
-bool is_memory(Operation operation) { return operation >= Operation::Load && operation <= Operation::Scatter; }
+bool is_memory(Operation operation) { return operation >= Operation::Load && operation <= Operation::Prefetch; }
 
 /// Element sizes that decide how many lanes share a register.
 struct Widths {

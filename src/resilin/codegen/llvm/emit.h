@@ -143,6 +143,7 @@ class Emitter {
   // emit_memory.cpp, emit_lanes.cpp
   void emit_memory(const Instruction& in, Value& result);
   Value load(const Instruction& in);
+  void prefetch(const Instruction& in);
   void store(const Instruction& in);
   Value load_whole(Part address, DType type, unsigned lanes);
   Value load_counted(Part address, Part count, DType type, unsigned lanes);

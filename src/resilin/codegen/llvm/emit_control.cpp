@@ -82,6 +82,10 @@ Value Emitter::parameter(const Instruction& in) {
     case Operation::TableEntries: return one(launch_field(kTableEntries), in.type);
     case Operation::TableInteger: return one(word(kTable, row_word(), b_.getInt64Ty()), in.type);
     case Operation::TablePointer: return one(word(kTable, row_word(), pointer), in.type);
+    case Operation::AlignedPointer: {
+      llvm::Value* const address = b_.CreatePtrToInt(scalar(in.a), b_.getInt64Ty());
+      return one(b_.CreateICmpEQ(b_.CreateAnd(address, b_.getInt64(63)), b_.getInt64(0)), in.type);
+    }
     default: return one(fail("an unknown operation"), in.type);
   }
 }

@@ -12,6 +12,7 @@ void Emitter::emit_memory(const Instruction& in, Value& result) {
     case Operation::LoadStrided: result = load_strided(in); return;
     case Operation::StoreStrided: return store_strided(in);
     case Operation::Gather: result = gather(in); return;
+    case Operation::Prefetch: return prefetch(in);
     default: return scatter(in);
   }
 }
@@ -122,6 +123,13 @@ Value Emitter::load_counted(llvm::Value* address, llvm::Value* count, DType type
     value.parts.push_back(from_memory(part, type));
   }
   return value;
+}
+
+void Emitter::prefetch(const Instruction& in) {
+  constexpr unsigned kRead = 0, kAllCaches = 3, kData = 1;
+  llvm::Value* const address = element_address(in.a, in.b, in.type);
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
+                     {address, b_.getInt32(kRead), b_.getInt32(kAllCaches), b_.getInt32(kData)});
 }
 
 void Emitter::store(const Instruction& in) {
