@@ -37,7 +37,7 @@ T exact_sigmoid(T x) {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const Function kFunctions[] = {
-    {"exp", exp, std::exp, std::exp, 0.90, 0.90, kInf},
+    {"exp", exp, std::exp, std::exp, 0.95, 0.90, kInf},
     {"expm1", expm1, std::expm1, std::expm1, 1.34, 1.35, kInf},
     {"log", log, std::log, std::log, 0.92, 0.85, kInf},
     {"log1p", log1p, std::log1p, std::log1p, 1.50, 1.50, kInf},

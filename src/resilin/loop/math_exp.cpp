@@ -30,20 +30,34 @@ std::span<const double> exp_table(const FloatFormat& f) {
 // 1 + r + r^2 q(r).
 Scalar exp_near_zero(const FloatFormat& f, const Scalar& r) { return fma(fma(polynomial(r, exp_table(f)), r, 1.0), r, 1.0); }
 
-/// p * 2^n where the low bits of `word` hold n + 2 * bias: two factors, so that denormal results are rounded once and 2^bias + 1 is in reach.
-Scalar scale_wide(const FloatFormat& f, const Scalar& p, const Scalar& word) {
+/// 2^n = first * second where the low bits of `word` hold n + 2 * bias: so denormal results are rounded once and 2^bias + 1 is in reach.
+struct Power {
+  Scalar first, second;
+};
+Power wide_power(const FloatFormat& f, const Scalar& word) {
   const Scalar first = shift_right_logical(word, 1) << f.fraction_bits;
-  const Scalar second = (word << f.fraction_bits) - first;
-  return p * f.value(first) * f.value(second);
+  return {f.value(first), f.value((word << f.fraction_bits) - first)};
 }
 
 // From here on e^x is 0 below, infinite above.
 double exp_low(const FloatFormat& f) { return f.dtype == DType::F32 ? -104.0 : -746.0; }
 double exp_high(const FloatFormat& f) { return f.dtype == DType::F32 ? 89.0 : 710.0; }
 
-Scalar exp_in_range(const FloatFormat& f, const Scalar& x) {
-  const ExpReduction e = reduce_exp(f, x, 2 * f.bias);
-  return scale_wide(f, exp_near_zero(f, e.r), e.word);
+/// e^r 2^n.
+Scalar scaled_exp(const FloatFormat& f, const Scalar& r, const Scalar& word) {
+  const Power power = wide_power(f, word);
+  return exp_near_zero(f, r) * power.first * power.second;
+}
+
+/// The same for F32 with as many operations and two thirds of the chain: pairs of terms first, and the power times 1 + (e^r - 1) in one step. It costs
+/// 0.05 ulp, which F64 keeps.
+Scalar scaled_exp32(const FloatFormat& f, const Scalar& r, const Scalar& word) {
+  const auto term = [&](int k) { return f.constant(kExp32[k]); };
+  const Power power = wide_power(f, word);
+  const Scalar square = r * r;
+  const Scalar high = fma(square, term(4), fma(r, term(3), term(2)));
+  const Scalar growth = fma(fma(high, square, fma(r, term(1), term(0))), square, r);
+  return fma(growth, power.first, power.first) * power.second;
 }
 
 /// 1 - 2 / (e^(2a) + 1), which keeps its digits from about a = 0.5 on.
@@ -72,12 +86,13 @@ ExpReduction reduce_exp(const FloatFormat& f, const Scalar& x, int bias) {
 Scalar exp_of_sum(const Scalar& high, const Scalar& low) {
   const FloatFormat& f = format_of(high, "exp_of_sum");
   ExpReduction e = reduce_exp(f, at_most(at_least(high, exp_low(f)), exp_high(f)), 2 * f.bias);
-  return scale_wide(f, exp_near_zero(f, e.r + low), e.word);
+  return scaled_exp(f, e.r + low, e.word);
 }
 
 Scalar exp(const Scalar& x) {
   const FloatFormat& f = format_of(x, "exp");
-  return exp_in_range(f, at_most(at_least(x, exp_low(f)), exp_high(f)));
+  const ExpReduction e = reduce_exp(f, at_most(at_least(x, exp_low(f)), exp_high(f)), 2 * f.bias);
+  return f.dtype == DType::F32 ? scaled_exp32(f, e.r, e.word) : scaled_exp(f, e.r, e.word);
 }
 
 Scalar expm1(const Scalar& x) {
