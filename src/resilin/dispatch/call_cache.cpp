@@ -35,11 +35,17 @@ std::uint64_t number_word(const Input& input) {
   return input.is_number() ? std::uint64_t{2} | static_cast<std::uint64_t>(input.number_kind()) << 2 : std::uint64_t{0};
 }
 
-// Short steps, as each waits for the one before; mixed once at the end.
+// Two chains of short steps, as each step waits for the one before; mixed once at the end.
 std::uint64_t hash_words(const OpCall& call, std::span<const std::uint64_t> words) {
-  std::uint64_t hash = call.op.attrs == nullptr ? 0 : call.attrs.info->hash_structural(call.attrs.data);
-  for (const std::uint64_t word : words) hash = (std::rotl(hash, 5) ^ word) * 0x9e3779b97f4a7c15ull;
-  return hash_mix(0, hash);
+  std::uint64_t even = call.op.attrs == nullptr ? 0 : call.attrs.info->hash_structural(call.attrs.data);
+  std::uint64_t odd = 0;
+  const auto step = [](std::uint64_t hash, std::uint64_t word) { return (std::rotl(hash, 5) ^ word) * 0x9e3779b97f4a7c15ull; };
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    even = step(even, words[i]);
+    odd = step(odd, words[i + 1]);
+  }
+  if (words.size() % 2 != 0) even = step(even, words.back());
+  return hash_mix(even, odd);
 }
 
 bool attrs_match(const CallClass& c, const OpCall& call) {

@@ -28,6 +28,25 @@ PlanIntegers evaluate_integers(const Plan& plan, std::span<const i64> symbols, b
   return integers;
 }
 
+Shape dims(const IntegerRange& range, std::span<const i64> integers) {
+  Shape out;
+  for (const i64 size : integers.subspan(static_cast<std::size_t>(range.first), static_cast<std::size_t>(range.count))) out.push_back(size);
+  return out;
+}
+
+Tensor allocate(const AllocateStep& step, std::span<const i64> integers) {
+  const Shape shape = dims(step.shape, integers);
+  if (step.strides.count == 0) return Tensor::allocate(shape, step.dtype);
+  const i64 bytes = product(shape).value() * size_bytes(step.dtype);  // strides are a dense order of the axes
+  return Tensor::unchecked_view(Storage::allocate(bytes), step.dtype, 0, shape, dims(step.strides, integers));
+}
+
+bool is_one_kernel(const Plan& plan) {
+  if (plan.steps.size() != 2 || plan.outputs.size() != 1 || plan.slot_count != plan.graph.input_count() + 1) return false;
+  const AllocateStep* result = std::get_if<AllocateStep>(&plan.steps[0].body);
+  return result != nullptr && result->slot == plan.outputs[0] && std::holds_alternative<LaunchStep>(plan.steps[1].body);
+}
+
 // One call of a plan: values of symbols and integers, and the tensors in the slots (inputs are borrowed, the rest are made here).
 class Call {
  public:
@@ -53,14 +72,9 @@ class Call {
   Tensor& made(int slot) { return made_[static_cast<std::size_t>(slot) - input_count_]; }
   i64 integer(int index) const { return integers_[static_cast<std::size_t>(index)]; }
 
-  Shape dims(const IntegerRange& range) const {
-    Shape out;
-    for (int i = 0; i < range.count; ++i) out.push_back(integer(range.first + i));
-    return out;
-  }
-
   void run_step(const StepBody& body, const Code* code) {
-    std::visit(Overloaded{[&](const AllocateStep& step) { allocate(step); }, [&](const AliasStep& step) { alias(step); },
+    std::visit(Overloaded{[&](const AllocateStep& step) { made(step.slot) = allocate(step, integers_); },
+                          [&](const AliasStep& step) { alias(step); },
                           [&](const LaunchStep& step) {
                             ++launches;
                             launch(step, *code, integers_, slots_, numbers_);
@@ -73,21 +87,11 @@ class Call {
                body);
   }
 
-  void allocate(const AllocateStep& step) {
-    const Shape shape = dims(step.shape);
-    if (step.strides.count == 0) {
-      made(step.slot) = Tensor::allocate(shape, step.dtype);
-      return;
-    }
-    const i64 bytes = product(shape).value() * size_bytes(step.dtype);  // strides are a dense order of the axes
-    made(step.slot) = Tensor::unchecked_view(Storage::allocate(bytes), step.dtype, 0, shape, dims(step.strides));
-  }
-
   void alias(const AliasStep& step) {
     const Tensor& source = tensor(step.source);
-    const Shape shape = dims(step.shape);
+    const Shape shape = dims(step.shape, integers_);
     const i64 shift = product(shape) == 0 ? 0 : integer(step.offset);  // an empty view has no first element to point at
-    made(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + shift, shape, dims(step.strides));
+    made(step.slot) = Tensor::view(source.storage(), source.dtype(), source.offset() + shift, shape, dims(step.strides, integers_));
   }
 
   Dim concrete(Dim e) const {
@@ -139,7 +143,7 @@ class Call {
 
 i64 launch_count() { return launches; }
 
-Executable::Executable(Plan plan) : plan_(std::move(plan)) {
+Executable::Executable(Plan plan) : plan_(std::move(plan)), is_one_kernel_(is_one_kernel(plan_)) {
   for (const Step& step : plan_.steps) {
     const LaunchStep* launch = std::get_if<LaunchStep>(&step.body);
     code_.push_back(launch == nullptr ? nullptr : kernel_for(*launch->nest, launch->text));
@@ -150,7 +154,19 @@ PlanIntegers Executable::evaluate(std::span<const i64> symbols) const { return e
 
 Outputs Executable::run(std::span<const Tensor* const> inputs, std::span<const i64> symbols, std::span<const i64> integers,
                         std::span<const Number> numbers) const {
+  if (is_one_kernel_) return run_one_kernel(inputs, integers, numbers);
   return Call(plan_, code_, inputs, symbols, integers, numbers).run();
+}
+
+Outputs Executable::run_one_kernel(std::span<const Tensor* const> inputs, std::span<const i64> integers,
+                                   std::span<const Number> numbers) const {
+  Outputs outputs;
+  outputs.push_back(allocate(*std::get_if<AllocateStep>(&plan_.steps[0].body), integers));
+  SmallVector<const Tensor*, 8> slots(inputs);
+  slots.push_back(&outputs[0]);
+  ++launches;
+  launch(*std::get_if<LaunchStep>(&plan_.steps[1].body), *code_[1], integers, slots, numbers);
+  return outputs;
 }
 
 namespace {

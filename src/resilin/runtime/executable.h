@@ -38,8 +38,11 @@ class Executable {
               std::span<const Number> numbers) const;
 
  private:
+  Outputs run_one_kernel(std::span<const Tensor* const> inputs, std::span<const i64> integers, std::span<const Number> numbers) const;
+
   Plan plan_;
   std::vector<std::shared_ptr<const Code>> code_;  // per step; null for steps without a kernel
+  bool is_one_kernel_ = false;                     // the plan of most eager calls: allocate the result, launch the kernel
 };
 
 /// As Executable::run, after checking every input against its type and every size against what was declared of it: ShapeError or ArgumentError naming it.
