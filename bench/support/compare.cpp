@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace resilin::bench {
 namespace {
@@ -26,7 +27,12 @@ int repeats_for(const std::function<void()>& side, double sample_ms) {
   return std::max(1, count * 4);
 }
 
+/// Idle workers of either side spin for a while after a call; a rest lets them fall asleep, so that no side runs against the other's.
+void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
 double time_ns(const std::function<void()>& side, int repeats) {
+  rest();
+  side();
   const double begin = now_ns();
   for (int i = 0; i < repeats; ++i) side();
   return (now_ns() - begin) / repeats;
