@@ -38,15 +38,18 @@ TEST_CASE("integer arithmetic wraps and keeps narrow values extended") {
   CHECK(static_cast<i64>(run(Code::Abs, DType::I16, DType::I16, {integer(-5)})) == 5);
 }
 
-TEST_CASE("integer division truncates, and gives 0 where C has no result") {
+TEST_CASE("integer division truncates, and has a result where C has none") {
   CHECK(binary(Code::DivInt, DType::I64, -7, 2) == -3);
   CHECK(binary(Code::ModInt, DType::I64, -7, 2) == -1);
   for (const Code code : {Code::DivInt, Code::ModInt}) {
     CHECK(binary(code, DType::I32, 5, 0) == 0);
     CHECK(binary(code, DType::U8, 5, 0) == 0);
-    CHECK(binary(code, DType::I32, -0x80000000LL, -1) == 0);
-    CHECK(binary(code, DType::I64, std::numeric_limits<i64>::lowest(), -1) == 0);
   }
+  constexpr i64 kLowest = std::numeric_limits<i64>::lowest();
+  CHECK(binary(Code::DivInt, DType::I32, -0x80000000LL, -1) == -0x80000000LL);
+  CHECK(binary(Code::DivInt, DType::I64, kLowest, -1) == kLowest);
+  CHECK(binary(Code::ModInt, DType::I32, -0x80000000LL, -1) == 0);
+  CHECK(binary(Code::ModInt, DType::I64, kLowest, -1) == 0);
   CHECK(binary(Code::DivInt, DType::U8, 255, 16) == 15);
 }
 

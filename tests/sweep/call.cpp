@@ -76,8 +76,13 @@ i64 integer_value(DType dtype, ir::Fill fill, Values values, const Dice& dice) {
   const bool is_signed = dtype != DType::U8;
   const i64 word = static_cast<i64>(dice.value);
   const bool is_special = values == Values::Extreme && dice.special % 8 == 0;
+  const bool is_negative = is_signed && (dice.special >> 8) % 2 == 0;
   switch (fill) {
     case ir::Fill::Positive: return is_special ? highest_integer(dtype) : values == Values::Ties ? 1 + word % 3 : 1 + word % 50;
+    case ir::Fill::Divisor:
+      if (is_special) return is_negative ? lowest_integer(dtype) : highest_integer(dtype);
+      if (is_negative && values == Values::Extreme) return -1;  // by which the lowest integer wraps
+      return is_negative ? -1 - word % 7 : 1 + word % 7;
     case ir::Fill::Small: return is_signed ? word % 7 - 3 : word % 4;
     default: break;
   }
@@ -170,7 +175,8 @@ class Maker {
       array.set_integer(middle, bound);
       call.has_bad_index = true;
     }
-    if (case_.values == Values::ZeroDivisor && index > 0 && fill == ir::Fill::Positive) array.set_integer(middle, 0);
+    if (case_.values == Values::ZeroDivisor && index > 0 && (fill == ir::Fill::Positive || fill == ir::Fill::Divisor))
+      array.set_integer(middle, 0);
   }
 
   // Optional inputs behind those that the sample states are left out.

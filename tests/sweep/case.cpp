@@ -165,7 +165,7 @@ class Derivation {
     }
   }
 
-  // Calls whose kernels must report: an index beyond its axis, a divisor 0 (a positive second input of a pointwise op of integers).
+  // Calls whose kernels must report: an index beyond its axis, a divisor 0.
   void add_failing() {
     Case c = base_;
     c.purpose = Purpose::Values;
@@ -178,7 +178,7 @@ class Derivation {
     if (has_fill(0, ir::Fill::Index)) add(c);
     c.values = Values::ZeroDivisor;
     if (!is_floating(c.dtype) && c.dtype != DType::Bool && std::holds_alternative<ir::Pointwise>(op_.lower) &&
-        has_fill(1, ir::Fill::Positive))
+        (has_fill(1, ir::Fill::Positive) || has_fill(1, ir::Fill::Divisor)))
       add(c);
   }
 

@@ -54,7 +54,7 @@ struct ReferenceCall {
 using Reference = void (*)(ReferenceCall&);
 
 /// How the sweep fills an input.
-enum class Fill : std::uint8_t { Any, Positive, Small, Index, Boolean };
+enum class Fill : std::uint8_t { Any, Positive, Divisor, Small, Index, Boolean };  // Divisor: any but the integer 0, -1 among them
 
 /// One input of a sample: a shape over symbols s0, s1, ... that the sweep sets, the dtype if it is fixed, or a number.
 struct SampleInput {

@@ -187,7 +187,7 @@ template <class T>
 T divide(Code code, T a, T b) {
   if (b == 0) return 0;
   if constexpr (std::is_signed_v<T>) {
-    if (b == -1 && a == std::numeric_limits<T>::lowest()) return 0;
+    if (b == -1 && a == std::numeric_limits<T>::lowest()) return code == Code::DivInt ? a : T{0};
   }
   return static_cast<T>(code == Code::DivInt ? a / b : a % b);
 }

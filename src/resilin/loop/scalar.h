@@ -17,7 +17,7 @@ namespace resilin::loop {
 ///
 /// Semantics, the same in both: integers wrap (two's complement); float arithmetic is IEEE round to nearest even, never contracted;
 /// Min/Max follow IEEE 754-2019 minimum/maximum (NaN wins, -0 < +0); comparisons with NaN are false except Ne; Select does not propagate from the
-/// side not taken; shifts mask their count; DivInt/ModInt truncate (C's rules), a zero divisor or lowest/-1 gives 0 (formulas add a check);
+/// side not taken; shifts mask their count; DivInt/ModInt truncate (C's rules), a zero divisor gives 0 (formulas add a check), lowest/-1 wraps;
 /// float->int casts truncate, out of range or NaN gives the lowest value of i32/i64 (x86's rule), narrower ints take the low bits of that i32.
 enum class Code : std::uint8_t {
   Constant,  // bits

@@ -3,11 +3,12 @@
 
 namespace resilin::codegen {
 
-// A zero divisor and lowest / -1 give 0. x86 traps on both, so such lanes divide by 1 and are set to 0 after.
+// A zero divisor gives 0, lowest / -1 wraps. x86 traps on both, so such lanes divide by 1, which is right for the second.
 llvm::Value* Emitter::divide(Operation operation, DType type, llvm::Value* x, llvm::Value* y) {
   const unsigned width = static_cast<unsigned>(size_bytes(type)) * 8;
   llvm::Type* const ints = x->getType();
-  llvm::Value* bad = to_mask(b_.CreateICmpEQ(y, number(ints, 0)), width);
+  llvm::Value* const zero = to_mask(b_.CreateICmpEQ(y, number(ints, 0)), width);
+  llvm::Value* bad = zero;
   if (type != DType::U8) {
     llvm::Value* const lowest = to_mask(b_.CreateICmpEQ(x, number(ints, static_cast<i64>(~std::uint64_t{0} << (width - 1)))), width);
     bad = b_.CreateOr(bad, b_.CreateAnd(lowest, to_mask(b_.CreateICmpEQ(y, number(ints, -1)), width)));
@@ -20,7 +21,7 @@ llvm::Value* Emitter::divide(Operation operation, DType type, llvm::Value* x, ll
     result = quotient(type, x, divisor);
     if (operation == Operation::ModInt) result = b_.CreateSub(x, b_.CreateMul(result, divisor));
   }
-  return choose(bad, number(ints, 0), result);
+  return choose(zero, number(ints, 0), result);
 }
 
 // There is no vector division of integers. A quotient of integers that a float holds exactly never rounds across a whole number, since the nearest one

@@ -24,8 +24,8 @@ std::vector<ir::Sample> samples_binary() {
 
 std::vector<ir::Sample> samples_divisor() {
   const ir::SampleInput full{.shape = matrix()};
-  const ir::SampleInput positive{.shape = matrix(), .fill = ir::Fill::Positive};
-  return {{{full, positive}, {}, {3, 37}}, {{full, {.number = Number(3)}}, {}, {3, 37}}};
+  const ir::SampleInput divisor{.shape = matrix(), .fill = ir::Fill::Divisor};
+  return {{{full, divisor}, {}, {3, 37}}, {{full, {.number = Number(3)}}, {}, {3, 37}}};
 }
 
 }  // namespace resilin::ops

@@ -49,7 +49,7 @@ std::vector<ir::Sample> samples_unary();
 std::vector<ir::Sample> samples_positive();
 /// [m, n] with [m, n], with a row, a column, a 0-d tensor, and a number on either side.
 std::vector<ir::Sample> samples_binary();
-/// The same pairs with positive second inputs.
+/// [m, n] by [m, n] without the integer 0, and by a number.
 std::vector<ir::Sample> samples_divisor();
 
 }  // namespace resilin::ops
