@@ -121,9 +121,10 @@ class Linker {
       const std::uint64_t kind = ELF64_R_TYPE(entry.r_info);
       RESILIN_ASSERT(is_placed(target.st_shndx), cat("a kernel names the symbol \"", symbol_name(target), "\", which it does not define"));
       RESILIN_ASSERT(kind == R_X86_64_PC32 || kind == R_X86_64_PLT32, cat("a kernel has a relocation of kind ", kind));
-      RESILIN_ASSERT(entry.r_offset + 4 <= section_bytes, "a relocation lies outside its section");
+      RESILIN_ASSERT(section_bytes >= 4 && entry.r_offset <= section_bytes - 4, "a relocation lies outside its section");
       const std::uint64_t place = section + entry.r_offset;
-      const i64 value = static_cast<i64>(places_[target.st_shndx] + target.st_value) + entry.r_addend - static_cast<i64>(place);
+      // Modulo 2^64, as a damaged object may hold any numbers.
+      const i64 value = static_cast<i64>(places_[target.st_shndx] + target.st_value + static_cast<std::uint64_t>(entry.r_addend) - place);
       const std::int32_t word = static_cast<std::int32_t>(value);
       RESILIN_ASSERT(word == value, "a relocation does not reach");
       std::memcpy(code_.bytes.data() + place, &word, sizeof word);
