@@ -236,6 +236,8 @@ def check_test_lists(present):
         if arguments:
             every += arguments
             compare("tests/CMakeLists.txt", line, "tests/support", arguments, [n for n in present if n.startswith("support/")])
+    for arguments, _ in listed(text, "add_executable"):
+        every += [n for n in arguments[1:] if n in present]
     compare("tests/CMakeLists.txt", 1, "all test programs", sorted(every), present)
 
 

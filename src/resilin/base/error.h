@@ -5,11 +5,7 @@
 #include <string>
 #include <utility>
 
-#if defined(__GNUC__)
-#define RESILIN_API __attribute__((visibility("default")))
-#else
-#define RESILIN_API
-#endif
+#include "resilin/base/api.h"
 
 namespace resilin {
 

@@ -7,18 +7,20 @@
 #include <string_view>
 #include <type_traits>
 
+#include "resilin/base/api.h"
+
 namespace resilin {
 
 using i64 = std::int64_t;
 
 /// Appends the text of a value to `out`. Overload for a type of your own beside that type.
-void append_text(std::string& out, std::string_view value);
-void append_text(std::string& out, const char* value);
-void append_text(std::string& out, char value);
-void append_text(std::string& out, bool value);
-void append_text(std::string& out, i64 value);
-void append_text(std::string& out, std::uint64_t value);
-void append_text(std::string& out, double value);  // shortest text that reads back to the same value
+RESILIN_API void append_text(std::string& out, std::string_view value);
+RESILIN_API void append_text(std::string& out, const char* value);
+RESILIN_API void append_text(std::string& out, char value);
+RESILIN_API void append_text(std::string& out, bool value);
+RESILIN_API void append_text(std::string& out, i64 value);
+RESILIN_API void append_text(std::string& out, std::uint64_t value);
+RESILIN_API void append_text(std::string& out, double value);  // shortest text that reads back to the same value
 
 /// Integers without an overload of their own.
 template <class T>

@@ -43,28 +43,28 @@ constexpr DType compute_dtype(DType t) {
 RESILIN_API DType promote(DType a, DType b);
 
 /// IEEE half precision as bits; conversion rounds to nearest even, NaN payloads are kept quiet.
-struct F16 {
+struct RESILIN_API F16 {
   std::uint16_t bits = 0;
   F16() = default;
   explicit F16(float value);
   operator float() const;
 };
 /// bfloat16 as bits; conversion rounds to nearest even, NaN becomes the quiet NaN 0x7fc0 with its sign kept.
-struct BF16 {
+struct RESILIN_API BF16 {
   std::uint16_t bits = 0;
   BF16() = default;
   explicit BF16(float value);
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 /// fp8 with 4 exponent and 3 mantissa bits, no infinity, NaN = 0x7f; overflow gives NaN as PyTorch's non-saturating cast does.
-struct F8E4M3FN {
+struct RESILIN_API F8E4M3FN {
   std::uint8_t bits = 0;
   F8E4M3FN() = default;
   explicit F8E4M3FN(float value);
   operator float() const;
 };
 /// fp8 with 5 exponent and 2 mantissa bits, IEEE rules (infinity, NaN).
-struct F8E5M2 {
+struct RESILIN_API F8E5M2 {
   std::uint8_t bits = 0;
   F8E5M2() = default;
   explicit F8E5M2(float value);
