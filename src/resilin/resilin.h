@@ -25,6 +25,7 @@
 #include "resilin/ops/scan/cumsum.h"
 #include "resilin/ops/sort/sort.h"
 #include "resilin/ops/view/axes.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 #include "resilin/sym/dim.h"
 #include "resilin/sym/facts.h"

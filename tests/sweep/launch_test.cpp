@@ -7,7 +7,7 @@
 #include "resilin/codegen/compile.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
-#include "resilin/ops/view/shape.h"
+#include "resilin/ops/view/range.h"
 
 #include "tests/support/array.h"
 #include "tests/sweep/sample_call.h"

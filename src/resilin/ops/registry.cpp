@@ -22,6 +22,7 @@
 #include "resilin/ops/scan/cumsum.h"
 #include "resilin/ops/sort/sort.h"
 #include "resilin/ops/view/axes.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
 namespace resilin {
@@ -33,9 +34,9 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,    kGeluOps,    kSoftmaxOps,
-      kReduceOps,     kCumsumOps,     kShapeOps,      kAxesOps,    kFillOps,      kUniformOps, kGatherOps,
-      kIndexAddOps,   kNonzeroOps,    kCatOps,        kMatmulOps,  kLayerNormOps, kSortOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps, kGeluOps,      kSoftmaxOps,
+      kReduceOps,     kCumsumOps,     kShapeOps,      kRangeOps,   kAxesOps,   kFillOps,      kUniformOps,
+      kGatherOps,     kIndexAddOps,   kNonzeroOps,    kCatOps,     kMatmulOps, kLayerNormOps, kSortOps,
   };
   return kFamilies;
 }

@@ -5,6 +5,7 @@
 #include "resilin/ops/create/fill.h"
 #include "resilin/ops/index/index_add.h"
 #include "resilin/ops/index/index_rule.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
 namespace resilin {

@@ -5,7 +5,7 @@
 #include "resilin/ops/index/gather.h"
 #include "resilin/ops/index/index_rule.h"
 #include "resilin/ops/pointwise/arithmetic.h"
-#include "resilin/ops/view/shape.h"
+#include "resilin/ops/view/range.h"
 
 namespace resilin {
 namespace {

@@ -4,7 +4,7 @@
 #include "resilin/dispatch/cast.h"
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/view/axes.h"
-#include "resilin/ops/view/shape.h"
+#include "resilin/ops/view/range.h"
 
 namespace resilin {
 namespace {

@@ -2,6 +2,7 @@
 #include "resilin/ops/scan/cumsum.h"
 
 #include "resilin/ir/attrs_info.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
 namespace resilin {

@@ -3,6 +3,7 @@
 
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/pointwise/pointwise.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
 namespace resilin {
