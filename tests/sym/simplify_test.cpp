@@ -41,6 +41,16 @@ TEST_CASE("two axes that were merged come apart again") {
   CHECK(facts.simplify(s1 * floordiv(flat, s1) + mod(flat, s1)) == flat);
 }
 
+TEST_CASE("the digits of a mixed radix sum up to the number") {
+  Facts facts = loops(0, 1);
+  facts.set_range({'i', 0}, {0, Range::kHighest});
+  const Dim three = s1 * s2 * floordiv(i0, s1 * s2) + s2 * mod(floordiv(i0, s2), s1) + mod(i0, s2);
+  CHECK(facts.simplify(three) == i0);
+  const Dim four =
+      s1 * s2 * s3 * floordiv(i0, s1 * s2 * s3) + s2 * s3 * mod(floordiv(i0, s2 * s3), s1) + s3 * mod(floordiv(i0, s3), s2) + mod(i0, s3);
+  CHECK(facts.simplify(four) == i0);
+}
+
 TEST_CASE("three and four merged axes come apart again") {
   const Facts facts = loops(4);
   const Dim three = (i0 * s1 + i1) * s2 + i2;

@@ -246,19 +246,26 @@ std::optional<Polynomial> Simplifier::smaller_without(const Polynomial& p, const
   const Polynomial x(parts.arguments[0]);
   const Polynomial n(parts.arguments[1]);
   if (!is_positive(n)) return std::nullopt;
-  Polynomial around = Polynomial::of_term(term.factor, *divide(term.atoms, Monomial{atom}));
-  Polynomial instead;
-  if (parts.kind == DimKind::Mod) {
-    instead = x - n * Polynomial(quotient(parts.arguments[0], parts.arguments[1]));
-  } else {
+  const Polynomial around = Polynomial::of_term(term.factor, *divide(term.atoms, Monomial{atom}));
+  const auto smaller_with = [&](const Polynomial& instead) -> std::optional<Polynomial> {
+    Polynomial result = p - Polynomial::of_term(term.factor, term.atoms) + instead;
+    if (!result.valid() || result.size() >= p.size()) return std::nullopt;
+    return result;
+  };
+  if (parts.kind == DimKind::FloorDiv) {
     const std::optional<Polynomial> outer = divide_exactly(around, n);
     if (!outer) return std::nullopt;
-    around = *outer;
-    instead = x - Polynomial(remainder(parts.arguments[0], parts.arguments[1]));
+    return smaller_with(*outer * (x - Polynomial(remainder(parts.arguments[0], parts.arguments[1]))));
   }
-  Polynomial result = p - Polynomial::of_term(term.factor, term.atoms) + around * instead;
-  if (!result.valid() || result.size() >= p.size()) return std::nullopt;
-  return result;
+  if (std::optional<Polynomial> result = smaller_with(around * (x - n * Polynomial(quotient(parts.arguments[0], parts.arguments[1])))))
+    return result;
+  // k mod(floordiv(z, k), n) = mod(z, k n) - mod(z, k): the digits of mixed radix telescope.
+  if (kind_of(parts.arguments[0]) != DimKind::FloorDiv) return std::nullopt;
+  const std::span<const Dim> inner = view(parts.arguments[0]).arguments;
+  const std::optional<Polynomial> outer = divide_exactly(around, Polynomial(inner[1]));
+  if (!outer || !is_positive(Polynomial(inner[1]))) return std::nullopt;
+  return smaller_with(*outer *
+                      (Polynomial(remainder(inner[0], inner[1] * parts.arguments[1])) - Polynomial(remainder(inner[0], inner[1]))));
 }
 
 }  // namespace resilin
