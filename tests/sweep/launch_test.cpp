@@ -8,6 +8,7 @@
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/view/range.h"
+#include "resilin/ops/view/shape.h"
 
 #include "tests/support/array.h"
 #include "tests/sweep/sample_call.h"
@@ -55,6 +56,16 @@ TEST_CASE("x.add_(y) launches one kernel and writes x") {
   const i64 launches = launches_of([&] { add_(x, y); });
   CHECK(launches == 1);
   CHECK(test::to_array(x).reals[7] == 4.0);
+}
+
+TEST_CASE("a reshape launches nothing where it is an alias, and one kernel where it must copy") {
+  const Tensor x = zeros({3, 5, 7, 4});
+  CHECK(launches_of([&] { reshape(x, {15, 28}); }) == 0);
+  CHECK(launches_of([&] { reshape(x, {420}); }) == 0);
+  const Tensor heads = transpose(x, 1, 2);
+  CHECK(launches_of([&] { reshape(heads, {3, 7, 20}); }) == 1);
+  CHECK(launches_of([&] { reshape(heads, {420}); }) == 1);
+  CHECK(launches_of([&] { reshape(slice(x, 0, 1, 3), {2, 140}); }) == 0);
 }
 
 TEST_CASE("a thousand scalars need one kernel") {

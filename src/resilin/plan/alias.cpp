@@ -59,6 +59,9 @@ std::optional<Alias> view_as_alias(const ir::Graph& graph, const ir::Node& node,
   AliasContext context(graph, node, index);
   const ir::ViewMap map = std::get<ir::View>(node.op->lower).map(context);
   if (context.loads() || !always_valid(map, facts)) return std::nullopt;
+  for (const Dim size : input.shape) {  // an element of the output is one of the input
+    if (size.is_symbol()) facts.set_range(size.as_symbol(), {1, Range::kHighest});
+  }
 
   Dim rest = facts.simplify(linear_offset(map.source, ir::strides_of(input)));
   Alias alias;

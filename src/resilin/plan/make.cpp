@@ -139,7 +139,8 @@ class PlanMaker {
         allocate(id);
       }
     }
-    add_launch(region, lower(region.graph, size_class_));
+    const std::optional<ir::Graph> copy = as_copy(region.graph);
+    add_launch(region, lower(copy ? *copy : region.graph, size_class_));
   }
 
   // An input of an in-place region that is another view of the destination would be read after it is overwritten.

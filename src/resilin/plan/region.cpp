@@ -139,7 +139,32 @@ class Cutter {
   std::map<int, ir::ValueId> inside_;  // value of the graph -> value of the region
 };
 
+constexpr ir::OpDef copy_op{
+    .name = "copy",
+    .inputs = {{"x", "[...]"}},
+    .lower = ir::Pointwise{[](ir::PointwiseContext& c) { return c.input(0); }},
+};
+
 }  // namespace
+
+std::optional<ir::Graph> as_copy(const ir::Graph& region) {
+  if (region.nodes().size() != 1 || region.input_count() != 1) return std::nullopt;
+  const ir::Node& node = region.nodes()[0];
+  if (!std::holds_alternative<ir::View>(node.op->lower) || node.inputs.size() != 1 || node.destination.defined()) return std::nullopt;
+  ir::Type row_major = region.type({0});
+  row_major.strides.reset();
+  const std::optional<Alias> alias = view_as_alias(region, node, row_major);
+  const bool keeps_order =
+      alias && alias->offset == 0 && same_dims(alias->strides, contiguous_strides(region.type(node.outputs[0]).shape), region.facts());
+  if (!keeps_order || !region.facts().proves_equal(product(row_major.shape), product(region.type(node.outputs[0]).shape)))
+    return std::nullopt;
+  ir::Graph copy;
+  for (int s = 0; s < region.symbol_count(); ++s) copy.add_symbol();
+  copy.facts() = region.facts();
+  const ir::ValueId input = copy.add_input(region.type({0}));
+  copy.set_outputs(copy.add_node({.op = &copy_op, .attrs = {}, .inputs = {ir::Operand(input)}}, {row_major}));
+  return copy;
+}
 
 Region cut_region(const ir::Graph& graph, const Group& group, std::vector<ir::Type>& types) { return Cutter(graph, group, types).run(); }
 
