@@ -261,17 +261,20 @@ TEST_CASE("stores that bypass the caches write every byte, for all element sizes
   }
 }
 
-TEST_CASE("an address is aligned at multiples of 64 bytes, and a prefetch beyond memory does nothing") {
+TEST_CASE("elements to the next multiple of 64 bytes are counted, and a prefetch beyond memory does nothing") {
   Phase p;
   const int pointer = p.pointer(0);
   p.add({.operation = Operation::Prefetch, .type = DType::F32, .a = pointer, .b = p.integer(i64{1} << 40)});
-  p.store(DType::Bool, 1, p.pointer(1), p.integer(0), p.op(Operation::AlignedPointer, DType::Bool, 1, pointer));
+  p.store(DType::I64, 1, p.pointer(1), p.integer(0), p.op(Operation::ToAligned, DType::I64, 1, pointer, p.begin()));
   const Kernel kernel(p.program());
-  alignas(64) std::byte memory[128] = {};
-  for (const std::size_t offset : {0, 1, 32, 64}) {
-    std::byte aligned{2};
-    kernel.run({memory + offset, &aligned}, 0, 1);
-    CHECK(aligned == std::byte{offset % 64 == 0});
+  alignas(64) std::byte memory[256] = {};
+  for (const i64 offset : {0, 1, 4, 32, 64}) {
+    for (const i64 element : {0, 1, 15, 16, 17}) {
+      i64 count = -1;
+      kernel.run({memory + offset, reinterpret_cast<std::byte*>(&count)}, element, element + 1);
+      const i64 address = offset + element * width_of(DType::I64);
+      CHECK(count == (offset % width_of(DType::I64) != 0 ? loop::kNeverAligned : (64 - address % 64) % 64 / width_of(DType::I64)));
+    }
   }
 }
 

@@ -177,7 +177,12 @@ class Machine {
       case Operation::TablePointer:
         result[0] = reinterpret_cast<Bits>(arguments_.table.at(static_cast<std::size_t>(scalar(i.a))).pointers.at(immediate));
         return true;
-      case Operation::AlignedPointer: result[0] = value(i.a)[0] % 64 == 0; return true;
+      case Operation::ToAligned: {
+        const Bits size = static_cast<Bits>(size_bytes(code(i.a).type));
+        const Bits missing = (0 - (value(i.a)[0] + static_cast<Bits>(scalar(i.b)) * size)) % 64;
+        result[0] = missing % size == 0 ? missing / size : static_cast<Bits>(loop::kNeverAligned);
+        return true;
+      }
       case Operation::LoopCarried:
       case Operation::LoopResult: result = carried_[static_cast<std::size_t>(i.a)].at(immediate); return true;
       case Operation::AnyFalse:

@@ -127,7 +127,7 @@ struct Nest {
   int integer_count = 0;  // s0 .. s<n-1>
   std::vector<DType> argument_dtypes;
   std::vector<Phase> phases;
-  bool streaming = false;  // stores to Outputs bypass the caches where they are aligned
+  bool streaming = false;  // stores to Outputs bypass the caches
 };
 
 /// The canonical text of a nest (floats in hex, locals and variables numbered by first appearance): equal text means equal kernel.

@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Operation::Fence
                                                                                                  "table_entries",
                                                                                                  "table_integer",
                                                                                                  "table_pointer",
-                                                                                                 "aligned_pointer",
+                                                                                                 "to_aligned",
                                                                                                  "load",
                                                                                                  "store",
                                                                                                  "load_strided",

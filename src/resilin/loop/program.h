@@ -60,11 +60,11 @@ enum class Operation : std::uint8_t {
   Pointer,     // pointer of buffer slot `immediate`
   RowPointer,  // a: I64 byte offset into the private memory of the call
   RangeBegin,
-  RangeEnd,        // I64: the part of the phase's range this call runs
-  TableEntries,    // I64
-  TableInteger,    // a: I64 entry; immediate: word of the entry
-  TablePointer,    // a: I64 entry; immediate: word of the entry
-  AlignedPointer,  // a: pointer. Bool: its address is a multiple of 64
+  RangeEnd,      // I64: the part of the phase's range this call runs
+  TableEntries,  // I64
+  TableInteger,  // a: I64 entry; immediate: word of the entry
+  TablePointer,  // a: I64 entry; immediate: word of the entry
+  ToAligned,     // a: pointer, b: I64 element. I64: how many elements before its address is a multiple of 64; very many when it never is
   // memory: a pointer, b first element (I64 scalar) unless said otherwise
   Load,          // lanes l < c (I64 scalar; -1: all); other lanes are 0
   Store,         // c: value; lanes l < d (I64 scalar; -1: all); immediate 1: bypass the caches (aligned to the vector)
@@ -84,6 +84,9 @@ enum class Operation : std::uint8_t {
   Report,       // a: mask (false lanes failed), b: I64 elements, c: I64 values, same lanes; immediate: code * 256 + operand
   Fence         // orders cache-bypassing stores
 };
+
+/// More than any tensor has elements.
+inline constexpr std::int64_t kNeverAligned = std::int64_t{1} << 60;
 
 struct Instruction {
   Operation operation;

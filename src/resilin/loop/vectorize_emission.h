@@ -48,7 +48,8 @@ struct Emission {
   Axis axis = {};
   Frame* frame = nullptr;
   GuardedStatement* statement = nullptr;
-  bool streams = false;                    // whole vectors of results bypass the caches
+  bool streams = false;  // whole vectors of results bypass the caches
+  bool has_streamed = false;
   int pass = 0;                            // loops over rows that were begun
   std::vector<RowPasses> row_passes = {};  // per buffer
 };
@@ -144,9 +145,8 @@ void emit_store(Emission& e, const Store& store);
 void emit_check(Emission& e, const Check& check);
 
 // vectorize_stream.cpp
-inline constexpr i64 kStreamAlignment = 64;  // bytes
-/// Bool scalar: every store that may stream is aligned. Absent when there is none.
-Value stream_condition(Emission& e);
+/// I64 scalar: how many iterations of a vector loop over `axis`, from `first` on, come before its streaming stores are aligned. Absent when none streams.
+Value elements_to_aligned(Emission& e, Symbol axis, Value first, const Block& body);
 bool may_stream(const Emission& e, const Store& store, int lanes);
 /// In a later pass over a row that an earlier one has read: asks for the same elements of the next row, which else come one page after the other from far.
 void emit_prefetch(Emission& e, const Scalar& load, const Address& address);

@@ -81,6 +81,39 @@ struct StatementEmitter {
   void operator()(const TableLoop& s) const { emit_table_loop(e, s); }
 };
 
+void emit_vectors(Emission& e, Symbol variable, Value from, Value to, int lanes, bool is_masked, const Block& body) {
+  Builder& b = e.builder;
+  if (from == to || (b.known(from) && b.known(from) == b.known(to))) return;
+  const Value loop = b.begin_loop(from, to, lanes, {}, true);
+  const Value count = is_masked ? tail_count(e, b.minimum(b.integer(lanes), b.sub(to, loop))) : kNone;
+  {
+    const FrameScope frame(e);
+    const AxisScope axis(e, {variable, lanes, loop, count});
+    emit_block(e, body);
+  }
+  b.end_loop(loop, {});
+}
+
+/// Masked vectors up to the first aligned element, whole ones that bypass the caches, masked ones again. Masked and whole vectors are there once, in a
+/// loop of two rounds whose second has no whole ones.
+void emit_streamed_vectors(Emission& e, Symbol variable, Value begin, Value end, Value to_aligned, Width width, const Block& body) {
+  Builder& b = e.builder;
+  const Value whole_begin = b.add(begin, b.minimum(to_aligned, b.sub(end, begin)));
+  const Value whole_end = b.add(whole_begin, b.round_down(b.sub(end, whole_begin), width.lanes));
+  const Value round = b.begin_loop(b.integer(0), b.integer(2), 1, {}, true);
+  {
+    const FrameScope frame(e);
+    const Value is_first = b.compute(Operation::Eq, DType::Bool, round, b.integer(0));
+    const auto choose = [&](Value first, Value second) { return b.compute(Operation::Select, DType::I64, is_first, first, second); };
+    emit_vectors(e, variable, choose(begin, whole_end), choose(whole_begin, end), width.tail_lanes, true, body);
+    e.streams = true;
+    emit_vectors(e, variable, choose(whole_begin, end), choose(whole_end, end), width.lanes, false, body);
+    e.streams = false;
+    e.has_streamed = true;
+  }
+  b.end_loop(round, {});
+}
+
 PhaseProgram emit_phase(const Nest& nest, const Phase& phase, const VectorTarget& target, Mutant mutant) {
   Emission e = {.nest = nest, .phase = phase, .target = target, .mutant = mutant};
   e.memory = MemoryFacts(nest);
@@ -98,20 +131,8 @@ PhaseProgram emit_phase(const Nest& nest, const Phase& phase, const VectorTarget
       emit_serial_loop(e, phase.variable, begin, end, phase.body);
     }
   };
-  emit_if_any(e, begin, end, [&] {
-    const Value aligned = stream_condition(e);
-    if (aligned == kNone) return iterate();
-    const auto iterate_if = [&](Value condition, bool streams) {
-      const FrameScope branch_frame(e);
-      const Value branch = b.begin_if(condition, false);
-      e.streams = streams;
-      iterate();
-      if (streams) b.effect({.operation = Operation::Fence});
-      b.end_if(branch);
-    };
-    iterate_if(aligned, true);
-    iterate_if(b.compute(Operation::Not, DType::Bool, aligned), false);
-  });
+  emit_if_any(e, begin, end, iterate);
+  if (e.has_streamed) b.effect({.operation = Operation::Fence});
   return b.finish();
 }
 
@@ -133,22 +154,12 @@ void emit_block(Emission& e, const Block& block) {
 }
 
 void emit_vector_loop(Emission& e, Symbol variable, Value begin, Value end, Width width, const Block& body) {
-  Builder& b = e.builder;
   RESILIN_ASSERT(e.axis.lanes == 1, "a vector loop inside of a vector loop");
-  const Value main_end = b.add(begin, b.round_down(b.sub(end, begin), width.lanes));
-  const auto run = [&](Value from, Value to, int lanes, bool is_tail) {
-    if (from == to || (b.known(from) && b.known(from) == b.known(to))) return;
-    const Value loop = b.begin_loop(from, to, lanes, {}, true);
-    const Value count = is_tail ? tail_count(e, b.minimum(b.integer(lanes), b.sub(to, loop))) : kNone;
-    {
-      const FrameScope frame(e);
-      const AxisScope axis(e, {variable, lanes, loop, count});
-      emit_block(e, body);
-    }
-    b.end_loop(loop, {});
-  };
-  run(begin, main_end, width.lanes, false);
-  run(main_end, end, width.tail_lanes, true);
+  const Value to_aligned = elements_to_aligned(e, variable, begin, body);
+  if (to_aligned != kNone) return emit_streamed_vectors(e, variable, begin, end, to_aligned, width, body);
+  const Value main_end = e.builder.add(begin, e.builder.round_down(e.builder.sub(end, begin), width.lanes));
+  emit_vectors(e, variable, begin, main_end, width.lanes, false, body);
+  emit_vectors(e, variable, main_end, end, width.tail_lanes, true, body);
 }
 
 Program vectorize(const Nest& nest, const VectorTarget& target, Mutant mutant) {

@@ -1,4 +1,6 @@
 // src/resilin/loop/vectorize_stream.cpp -- what is told to the caches: rows asked for early, results that bypass them.
+#include <algorithm>
+
 #include "resilin/loop/vectorize_emission.h"
 
 namespace resilin::loop {
@@ -14,78 +16,55 @@ bool has_loop_symbol(Dim d) {
   return false;
 }
 
-/// The stride between rows when consecutive iterations of `axis` store consecutive elements of a row, and rows lie at i * stride for iteration i of the
-/// phase; 0 when the phase itself is the vector axis.
-std::optional<Dim> row_stride(const Phase& phase, Symbol axis, Dim offset) {
-  if (phase.vector) return offset == Dim::symbol(phase.variable) ? std::optional<Dim>(0) : std::nullopt;
-  const std::optional<Affine> in_row = affine_in(offset, axis);
-  if (!in_row || !(in_row->coefficient == 1)) return std::nullopt;
+/// Consecutive iterations of `axis` store consecutive elements, from a place of their own for each iteration of the phase.
+bool is_streamed(const Nest& nest, const Phase& phase, Symbol axis, const Store& store) {
+  if (nest.buffers[static_cast<std::size_t>(store.buffer)].role != Buffer::Role::Output) return false;
+  const std::optional<Affine> in_row = affine_in(store.offset, axis);
+  if (!in_row || !(in_row->coefficient == 1)) return false;
+  if (phase.vector) return !has_loop_symbol(in_row->rest);
   const std::optional<Affine> of_rows = affine_in(in_row->rest, phase.variable);
-  if (!of_rows || !(of_rows->rest == 0) || has_loop_symbol(of_rows->coefficient)) return std::nullopt;
-  return of_rows->coefficient;
+  return of_rows && !has_loop_symbol(of_rows->rest) && !has_loop_symbol(of_rows->coefficient);
 }
 
-/// Calls `visit` for each store to an Output that streams, with the stride of its rows.
-template <class Visit>
-class StoreFinder {
- public:
-  StoreFinder(const Nest& nest, const Phase& phase, Visit visit) : nest_(nest), phase_(phase), visit_(std::move(visit)) {
-    if (phase.vector) axis_ = phase.variable;
-    find(phase.body);
+bool has_streamed_store(const Nest& nest, const Phase& phase, const Block& block, std::optional<Symbol> axis) {
+  for (const Statement& statement : block) {
+    if (const Store* store = std::get_if<Store>(&statement.value)) {
+      if (axis && is_streamed(nest, phase, *axis, *store)) return true;
+    } else if (const Loop* loop = std::get_if<Loop>(&statement.value)) {
+      if (has_streamed_store(nest, phase, loop->body, loop->kind == LoopKind::Vector ? std::optional(loop->variable) : axis)) return true;
+    }
   }
-  void operator()(const Store& s) {
-    if (!axis_ || nest_.buffers[static_cast<std::size_t>(s.buffer)].role != Buffer::Role::Output) return;
-    if (const std::optional<Dim> stride = row_stride(phase_, *axis_, s.offset)) visit_(s, *stride);
-  }
-  void operator()(const Loop& s) { find(s.body, s.kind == LoopKind::Vector ? std::optional(s.variable) : axis_); }
-  void operator()(const Reduce& s) { find(s.body, phase_.vector || s.lanes == 1 ? axis_ : std::optional(s.variables.back())); }
-  template <class Other>
-  void operator()(const Other&) {}  // scans and tables: too little is stored for it to matter
-
- private:
-  void find(const Block& block) {
-    for (const Statement& s : block) std::visit(*this, s.value);
-  }
-  void find(const Block& block, std::optional<Symbol> axis) {
-    const std::optional<Symbol> outer = std::exchange(axis_, axis);
-    find(block);
-    axis_ = outer;
-  }
-
-  const Nest& nest_;
-  const Phase& phase_;
-  Visit visit_;
-  std::optional<Symbol> axis_;
-};
+  return false;
+}
 
 }  // namespace
 
 bool has_streamed_store(const Nest& nest) {
-  bool found = false;
-  for (const Phase& phase : nest.phases) StoreFinder(nest, phase, [&](const Store&, Dim) { found = true; });
-  return found;
+  return std::any_of(nest.phases.begin(), nest.phases.end(), [&](const Phase& phase) {
+    return has_streamed_store(nest, phase, phase.body, phase.vector ? std::optional(phase.variable) : std::nullopt);
+  });
 }
 
-Value stream_condition(Emission& e) {
-  Value all = kNone;
-  if (!e.nest.streaming) return all;
+Value elements_to_aligned(Emission& e, Symbol axis, Value first, const Block& body) {
+  if (!e.nest.streaming) return kNone;
   Builder& b = e.builder;
-  const auto require = [&](Value condition) { all = all == kNone ? condition : b.compute(Operation::And, DType::Bool, all, condition); };
-  const auto add = [&](const Store& store, Dim stride) {
-    require(b.pure({.operation = Operation::AlignedPointer, .type = DType::Bool, .a = emit_pointer(e, store.buffer)}));
-    const i64 elements = kStreamAlignment / size_bytes(e.nest.buffers[static_cast<std::size_t>(store.buffer)].dtype);
-    if (stride == 0) return;
-    const Value s = emit_index(e, stride);
-    require(b.compute(Operation::Eq, DType::Bool, s, b.round_down(s, elements)));
-  };
-  StoreFinder(e.nest, e.phase, add);
+  Value all = kNone;
+  for (const Statement& statement : body) {
+    const Store* store = std::get_if<Store>(&statement.value);
+    if (store == nullptr || !is_streamed(e.nest, e.phase, axis, *store)) continue;
+    const Value element = b.add(emit_index(e, affine_in(store->offset, axis)->rest), first);
+    const Value count = b.pure({.operation = Operation::ToAligned, .a = emit_pointer(e, store->buffer), .b = element});
+    if (all == kNone) {
+      all = count;
+    } else {  // stores that are aligned at different elements are so nowhere together
+      all = b.compute(Operation::Select, DType::I64, b.compute(Operation::Eq, DType::Bool, all, count), all, b.integer(kNeverAligned));
+    }
+  }
   return all;
 }
 
 bool may_stream(const Emission& e, const Store& store, int lanes) {
-  return e.streams && lanes > 1 && e.axis.count == kNone &&
-         e.nest.buffers[static_cast<std::size_t>(store.buffer)].role == Buffer::Role::Output &&
-         row_stride(e.phase, e.axis.variable, store.offset).has_value();
+  return e.streams && lanes > 1 && e.axis.count == kNone && is_streamed(e.nest, e.phase, e.axis.variable, store);
 }
 
 void emit_prefetch(Emission& e, const Scalar& load, const Address& address) {

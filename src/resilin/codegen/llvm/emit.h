@@ -171,6 +171,7 @@ class Emitter {
   // emit_control.cpp
   void emit_control(const Instruction& in, std::size_t position, Value& result);
   Value parameter(const Instruction& in);
+  llvm::Value* to_aligned(const Instruction& in);
   Part launch_field(unsigned index);
   Part word(unsigned field, Part index, llvm::Type* type);  // of the list that a field of Launch points to
   void loop_begin(const Instruction& in, std::size_t position, Value& result);

@@ -82,12 +82,18 @@ Value Emitter::parameter(const Instruction& in) {
     case Operation::TableEntries: return one(launch_field(kTableEntries), in.type);
     case Operation::TableInteger: return one(word(kTable, row_word(), b_.getInt64Ty()), in.type);
     case Operation::TablePointer: return one(word(kTable, row_word(), pointer), in.type);
-    case Operation::AlignedPointer: {
-      llvm::Value* const address = b_.CreatePtrToInt(scalar(in.a), b_.getInt64Ty());
-      return one(b_.CreateICmpEQ(b_.CreateAnd(address, b_.getInt64(63)), b_.getInt64(0)), in.type);
-    }
+    case Operation::ToAligned: return one(to_aligned(in), in.type);
     default: return one(fail("an unknown operation"), in.type);
   }
+}
+
+llvm::Value* Emitter::to_aligned(const Instruction& in) {
+  const DType type = operand(in.a).type;
+  const std::uint64_t size = static_cast<std::uint64_t>(size_bytes(type));
+  llvm::Value* const address = b_.CreatePtrToInt(element_address(in.a, in.b, type), b_.getInt64Ty());
+  llvm::Value* const missing = b_.CreateAnd(b_.CreateNeg(address), b_.getInt64(63));
+  llvm::Value* const never = b_.CreateICmpNE(b_.CreateURem(missing, b_.getInt64(size)), b_.getInt64(0));
+  return b_.CreateSelect(never, b_.getInt64(loop::kNeverAligned), b_.CreateUDiv(missing, b_.getInt64(size)));
 }
 
 std::span<const std::int32_t> Emitter::extra(const Instruction& in) {
