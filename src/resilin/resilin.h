@@ -1,11 +1,22 @@
 // src/resilin/resilin.h -- the public umbrella: a list of includes, nothing else.
 #pragma once
 
+#include "resilin/autograd/anomaly.h"
+#include "resilin/autograd/backward.h"
+#include "resilin/autograd/checkpoint.h"
+#include "resilin/autograd/function.h"
+#include "resilin/autograd/gradcheck.h"
+#include "resilin/autograd/history.h"
+#include "resilin/autograd/hook_list.h"
+#include "resilin/autograd/hooks.h"
+#include "resilin/autograd/node.h"
+#include "resilin/autograd/saved_tensor_hooks.h"
 #include "resilin/base/config.h"
 #include "resilin/base/error.h"
 #include "resilin/base/thread_pool.h"
 #include "resilin/dispatch/apply.h"
 #include "resilin/dispatch/cast.h"
+#include "resilin/dispatch/grad_mode.h"
 #include "resilin/ops/activation/gelu.h"
 #include "resilin/ops/activation/softmax.h"
 #include "resilin/ops/contract/matmul.h"

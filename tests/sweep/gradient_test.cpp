@@ -7,8 +7,12 @@
 
 #include <doctest/doctest.h>
 
+#include "resilin/autograd/gradcheck.h"
+#include "resilin/autograd/history.h"
 #include "resilin/dispatch/trace.h"
+#include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
+#include "resilin/ops/reduce/reduce.h"
 
 #include "tests/sweep/sample_call.h"
 
@@ -113,6 +117,32 @@ void check_types(const sweep::Call& call) {
   }
 }
 
+// The loss of the call as a function of its f64 inputs, for the engine: a sum over all outputs, so that one backward gives a whole Jacobian.
+struct LossOf {
+  const sweep::Call& call;
+  std::vector<Tensor> inputs() const {
+    std::vector<Tensor> leaves;
+    for (const sweep::CallInput& input : call.inputs) {
+      if (input.tensor.defined() && input.tensor.dtype() == DType::F64) leaves.push_back(requires_grad_(detach(input.tensor)));
+    }
+    return leaves;
+  }
+  std::vector<Tensor> operator()(std::span<const Tensor> leaves) const {
+    std::vector<Input> arguments = call.arguments();
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].is_tensor() && arguments[i].tensor().dtype() == DType::F64) arguments[i] = leaves[next++];
+    }
+    Tensor total;
+    for (const Tensor& y : apply(*call.op, arguments, call.attrs.ref())) {
+      if (!is_floating(y.dtype())) continue;
+      const Tensor part = sum(y * weights_like(y));
+      total = total.defined() ? total + part : part;
+    }
+    return {total};
+  }
+};
+
 // Two values for all elements make ties, which have no slope.
 bool has_ties(const ir::Sample& sample) {
   return std::any_of(sample.inputs.begin(), sample.inputs.end(),
@@ -172,6 +202,20 @@ TEST_CASE("the vjp of every op agrees with finite differences") {
   for_each_differentiable(DType::F64, [&](const sweep::Call& call) {
     if (run(call)[0].dtype() != DType::F64) return;  // rounding has no slope
     check_against_differences(call);
+    ++calls;
+  });
+  CHECK(calls > 60);
+}
+
+TEST_CASE("the tape's first and second gradients of every op agree with finite differences") {
+  int calls = 0;
+  for_each_differentiable(DType::F64, [&](const sweep::Call& call) {
+    if (run(call)[0].dtype() != DType::F64) return;
+    const LossOf loss{call};
+    const std::vector<Tensor> inputs = loss.inputs();
+    if (inputs.empty()) return;
+    CHECK_NOTHROW(gradcheck(loss, inputs));
+    CHECK_NOTHROW(gradgradcheck(loss, inputs, {.atol = 1e-4}));
     ++calls;
   });
   CHECK(calls > 60);

@@ -1,7 +1,8 @@
-// src/resilin/dispatch/apply.cpp -- apply(): the one verb for tensors, answered by Execute now or by Trace into a graph.
+// src/resilin/dispatch/apply.cpp -- apply(): the one verb for tensors, answered by Execute now or by Trace into a graph, and recorded where a history begins.
 #include "resilin/dispatch/apply.h"
 
 #include "resilin/dispatch/execute.h"
+#include "resilin/dispatch/recorder.h"
 #include "resilin/dispatch/trace.h"
 
 namespace resilin {
@@ -43,10 +44,23 @@ void refuse_sizes(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsR
   }
 }
 
+// Whether a tensor of the call carries autograd's state.
+bool has_grad_state(std::span<const Input> inputs, const Tensor* destination) {
+  for (const Input& input : inputs) {
+    if (input.is_tensor() && input.tensor().body().grad != nullptr) return true;
+  }
+  return destination != nullptr && destination->body().grad != nullptr;
+}
+
 }  // namespace
 
 Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
   check_inputs(op, inputs);
+  if (has_grad_state(inputs, destination) && grad_is_enabled) return kRecorder.apply(op, inputs, attrs, destination);
+  return apply_unrecorded(op, inputs, attrs, destination);
+}
+
+Outputs apply_unrecorded(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
   if (Tracer* tracer = active_tracer()) return tracer->apply(op, inputs, attrs, destination);
   for (const Input& input : inputs) {
     if (input.is_tensor() && input.tensor().is_traced())

@@ -1,0 +1,73 @@
+// src/resilin/autograd/accumulate.cpp -- Internal: the end of a history: the node that adds a gradient to a leaf's own.
+#include "resilin/autograd/accumulate.h"
+
+#include <limits>
+
+#include "resilin/dispatch/grad_mode.h"
+#include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/view/axes.h"
+
+namespace resilin::tape {
+namespace {
+
+class AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+    outputs.push_back({leaf_.dtype(), leaf_.shape()});
+    sequence = std::numeric_limits<std::uint64_t>::max();  // memory is given back as early as possible
+  }
+  std::string name() const override { return "AccumulateGrad"; }
+  const Tensor& leaf() const { return leaf_; }
+  std::shared_ptr<HookList<TensorHook>> tensor_hooks(int) const override { return need_state(leaf_).leaf_hooks; }
+
+  Gradients run(std::span<Tensor> grads) override {
+    GradState& state = need_state(leaf_);
+    {
+      const std::lock_guard<std::mutex> lock(state.mutex);
+      accumulate(state.grad, std::move(grads[0]));
+    }
+    if (state.after_accumulate != nullptr) {
+      for (const auto& [id, hook] : state.after_accumulate->hooks()) hook(leaf_);
+    }
+    return {};
+  }
+
+ private:
+  Tensor leaf_;
+};
+
+bool is_only_holder(const Tensor& x) {
+  return !x.is_traced() && x.body().references.load(std::memory_order_acquire) == 1 && x.storage().use_count() == 1 && x.is_contiguous();
+}
+
+}  // namespace
+
+NodePtr accumulator_of(const Tensor& leaf) {
+  GradState& state = need_state(leaf);
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  NodePtr node = state.accumulator.lock();
+  if (node == nullptr) {
+    node = std::make_shared<AccumulateGrad>(leaf);
+    state.accumulator = node;
+  }
+  return node;
+}
+
+Tensor leaf_of(const Node& node) {
+  const AccumulateGrad* const end = dynamic_cast<const AccumulateGrad*>(&node);
+  return end == nullptr ? Tensor() : end->leaf();
+}
+
+void accumulate(Tensor& sum, Tensor&& grad) {
+  if (sum.defined()) {
+    if (is_grad_enabled()) {
+      sum = add(sum, grad);
+    } else {
+      add_(sum, grad);
+    }
+  } else {
+    sum = is_only_holder(grad) ? std::move(grad) : clone(grad);
+  }
+}
+
+}  // namespace resilin::tape

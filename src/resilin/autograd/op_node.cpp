@@ -1,0 +1,52 @@
+// src/resilin/autograd/op_node.cpp -- Internal: the node of an applied op.
+#include "resilin/autograd/op_node.h"
+
+namespace resilin::tape {
+
+OpNode::OpNode(RecordedCall call) : call_(std::move(call)) {
+  if (call_.vjp != nullptr) {
+    reads_ = reads_of(call_);
+  } else {
+    reads_ = {0, 0};
+  }
+  outputs = call_.outputs;
+  sequence = next_sequence();
+}
+
+void OpNode::save_input(std::size_t i, const Tensor& x) { saved_.emplace_back(i, SavedTensor(x)); }
+
+void OpNode::save_output(std::size_t o, const Tensor& y) {
+  saved_.emplace_back(call_.inputs.size() + o, SavedTensor::output(y, static_cast<int>(o)));
+}
+
+void OpNode::release() {
+  is_released_ = true;
+  for (std::pair<std::size_t, SavedTensor>& entry : saved_) entry.second.release();
+}
+
+Tensor OpNode::kept(std::size_t place, const GradType& type) {
+  for (const std::pair<std::size_t, SavedTensor>& entry : saved_) {
+    if (entry.first == place) return entry.second.unpack(*this);
+  }
+  return absent(type);
+}
+
+Gradients OpNode::run(std::span<Tensor> grads) {
+  if (call_.vjp == nullptr) throw UnsupportedError(cat("derivative for ", call_.op->name, " is not implemented"));
+  if (is_released_ && !saved_.empty()) refuse_released();
+  std::vector<Tensor> inputs;
+  std::vector<Number> numbers;
+  std::vector<Tensor> made;
+  inputs.reserve(call_.inputs.size());
+  numbers.reserve(call_.inputs.size());
+  for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
+    const RecordedInput& input = call_.inputs[i];
+    inputs.push_back(input.type ? kept(i, *input.type) : Tensor());
+    numbers.push_back(input.number);
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) made.push_back(kept(call_.inputs.size() + o, outputs[o]));
+  return call_.vjp(
+      {.inputs = inputs, .outputs = made, .grads = grads, .attrs = call_.attrs.ref(), .numbers = numbers, .wanted = call_.wanted});
+}
+
+}  // namespace resilin::tape

@@ -1,0 +1,33 @@
+// src/resilin/autograd/op_node.h -- Internal: the node of an applied op.
+#pragma once
+
+#include "resilin/autograd/reads.h"
+#include "resilin/autograd/saved_tensor.h"
+
+namespace resilin::tape {
+
+/// Keeps what the op's vjp reads, and runs it.
+class OpNode final : public Node {
+ public:
+  explicit OpNode(RecordedCall call);
+  std::string name() const override { return backward_name(call_.op->name); }
+  Gradients run(std::span<Tensor> grads) override;
+  void release() override;
+
+  /// Keeps the input (output) if the vjp reads it.
+  bool reads_input(std::size_t i) const { return (reads_.inputs & place_bit(i)) != 0; }
+  bool reads_output(std::size_t o) const { return (reads_.outputs & place_bit(o)) != 0; }
+  void save_input(std::size_t i, const Tensor& x);
+  void save_output(std::size_t o, const Tensor& y);
+  const RecordedCall& call() const { return call_; }
+
+ private:
+  Tensor kept(std::size_t place, const GradType& type);
+
+  RecordedCall call_;
+  Reads reads_;
+  SmallVector<std::pair<std::size_t, SavedTensor>, 2> saved_;  // by place: inputs, then outputs
+  bool is_released_ = false;
+};
+
+}  // namespace resilin::tape

@@ -1,0 +1,41 @@
+// src/resilin/autograd/reads.h -- Internal: which elements a vjp reads, found out by tracing it.
+#pragma once
+
+#include <optional>
+
+#include "resilin/autograd/tape.h"
+#include "resilin/ir/op.h"
+
+namespace resilin::tape {
+
+/// One input of a recorded call: a tensor's type, or a number, or nothing.
+struct RecordedInput {
+  std::optional<GradType> type;
+  Number number;
+};
+
+/// A call as its vjp sees it, but for the elements.
+struct RecordedCall {
+  const ir::OpDef* op = nullptr;
+  ir::Vjp vjp = nullptr;
+  ir::Attrs attrs;
+  SmallVector<RecordedInput, 2> inputs = {};
+  SmallVector<GradType, 1> outputs = {};
+  std::uint64_t wanted = 0;  // bit i: input i requires a gradient; bit 63 stands for all from there on
+};
+
+/// Bit i: the elements of input (output) i are read on the way to a wanted gradient. Bit 63 stands for all from there on.
+struct Reads {
+  std::uint64_t inputs = ~std::uint64_t{0};
+  std::uint64_t outputs = ~std::uint64_t{0};
+};
+constexpr std::uint64_t place_bit(std::size_t i) { return std::uint64_t{1} << (i < 63 ? i : 63); }
+
+/// A vjp that only asks for a shape keeps nothing alive. Traced once for calls of the same op, attributes, dtypes and numbers of axes; a vjp that cannot be
+/// traced reads everything.
+Reads reads_of(const RecordedCall& call);
+
+/// A tensor of which only dtype and shape may be asked; every use of its elements is an error.
+Tensor absent(const GradType& type);
+
+}  // namespace resilin::tape

@@ -1,0 +1,161 @@
+// src/resilin/autograd/record.cpp -- Record: the interpreter that runs an applied op by the one below and puts a node on the tape.
+#include <algorithm>
+
+#include "resilin/autograd/node.h"
+#include "resilin/autograd/op_node.h"
+#include "resilin/autograd/view.h"
+#include "resilin/dispatch/cast.h"
+#include "resilin/dispatch/grad_mode.h"
+#include "resilin/dispatch/recorder.h"
+#include "resilin/ops/pointwise/gradient.h"
+#include "resilin/ops/view/axes.h"
+
+namespace resilin {
+namespace {
+
+using namespace tape;
+
+/// One call of apply.
+struct Call {
+  const ir::OpDef& op;
+  std::span<const Input> inputs;
+  ir::AttrsRef attrs;
+  const Tensor* destination;
+};
+
+// The destination's old elements are gone; the value's gradient is what arrives. Its definition lies below the ops that this needs.
+std::vector<Tensor> assign_vjp(const ir::VjpCall& call) { return {Tensor(), ops::reduce_to(call.grads[0], call.inputs[1])}; }
+
+ir::Vjp vjp_of(const ir::OpDef& op) { return &op == &assign_op ? assign_vjp : op.vjp; }
+
+SmallVector<Edge, 2> edges_of(const Call& call) {
+  SmallVector<Edge, 2> edges;
+  for (const Input& input : call.inputs) {
+    edges.push_back(input.is_tensor() && is_floating(input.tensor().dtype()) ? edge_of(input.tensor()) : Edge());
+  }
+  return edges;
+}
+
+bool any_defined(std::span<const Edge> edges) {
+  return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.defined(); });
+}
+
+std::shared_ptr<OpNode> make_node(const Call& call, SmallVector<Edge, 2> edges, SmallVector<GradType, 1> outputs) {
+  RecordedCall recorded{.op = &call.op, .vjp = vjp_of(call.op), .attrs = call.op.attrs == nullptr ? ir::Attrs() : ir::Attrs(call.attrs)};
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const Input& input = call.inputs[i];
+    RecordedInput& to = recorded.inputs.emplace_back();
+    if (input.is_tensor()) to.type = GradType{input.tensor().dtype(), input.tensor().shape()};
+    if (input.is_number()) to.number = input.number();
+    if (edges[i].defined()) recorded.wanted |= place_bit(i);
+  }
+  recorded.outputs = std::move(outputs);
+  const std::shared_ptr<OpNode> node = std::make_shared<OpNode>(std::move(recorded));
+  node->edges = std::move(edges);
+  return node;
+}
+
+void note_views(const Call& call, const Outputs& outputs) {
+  if (!std::holds_alternative<ir::View>(call.op.lower) || !call.inputs[0].is_tensor()) return;
+  const Tensor& x = call.inputs[0].tensor();
+  if (x.storage().defined() && outputs[0].storage() == x.storage()) note_view(outputs[0], x, call.op, call.attrs);
+}
+
+Outputs record_new(const Call& call, SmallVector<Edge, 2> edges) {
+  const Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
+  const auto is_differentiable = [](const Tensor& y) { return is_floating(y.dtype()); };
+  if (std::none_of(outputs.begin(), outputs.end(), is_differentiable)) return outputs;
+  SmallVector<GradType, 1> types;
+  for (const Tensor& y : outputs) types.push_back({y.dtype(), y.shape()});
+  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), std::move(types));
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i].is_tensor() && node->reads_input(i)) node->save_input(i, call.inputs[i].tensor());
+  }
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (node->reads_output(o)) node->save_output(o, outputs[o]);
+    if (is_differentiable(outputs[o])) set_history(outputs[o], Edge(node, static_cast<int>(o)));
+  }
+  note_views(call, outputs);
+  announce(node);
+  return outputs;
+}
+
+// --- in place ----------------------------------------------------------------------------------------------------------------------
+// A write that gives the destination another history is refused where that history cannot be told.
+void check_write(const ir::OpDef& op, const Tensor& destination, bool has_edges) {
+  const GradState* const state = state_of(destination);
+  if (state != nullptr && state->is_required && !state->edge.defined()) {
+    throw ArgumentError(cat(op.name, ": a leaf Variable that requires grad is being used in an in-place operation."));
+  }
+  if (state != nullptr && state->view != nullptr) {
+    const GradState* const base = state_of(state->view->base);
+    if (base->is_required && !base->edge.defined())
+      throw ArgumentError(cat(op.name, ": a view of a leaf Variable that requires grad is being used in an in-place operation."));
+  }
+  if (destination.is_traced()) throw UnsupportedError(cat(op.name, ": an in-place operation with a gradient cannot be traced"));
+  if (state != nullptr && state->refuses_writes) {
+    throw UnsupportedError(
+        cat(op.name, ": an output of a custom function that shares the memory of an input cannot be written with a gradient; clone() it"));
+  }
+  const bool has_history = state != nullptr && (state->edge.defined() || state->view != nullptr);
+  if (!has_history && has_edges && destination.storage().use_count() > 1) {
+    throw UnsupportedError(
+        cat(op.name,
+            ": a value that requires grad is written into a tensor that does not and whose memory other tensors or a "
+            "saved value share; their gradients would be lost. Write into a tensor of its own memory, or join with cat()"));
+  }
+}
+
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
+// What the vjp reads of a value that is about to be overwritten is copied first.
+void save_inputs_of_write(const Call& call, OpNode& node) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.inputs[i].is_tensor() || !node.reads_input(i)) continue;
+    const Tensor& x = call.inputs[i].tensor();
+    if (!is_same_view(x, *call.destination)) {
+      node.save_input(i, x);
+      continue;
+    }
+    const NoGrad no_grad;
+    const Tensor copy = clone(x);
+    node.save_input(i, node.edges[i].defined() ? with_history(copy, node.edges[i]) : copy);
+  }
+}
+
+Outputs record_write(const Call& call, SmallVector<Edge, 2> edges) {
+  const Tensor& destination = *call.destination;
+  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), {GradType{destination.dtype(), destination.shape()}});
+  save_inputs_of_write(call, *node);
+  Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, &destination);
+  if (node->reads_output(0)) node->save_output(0, destination);
+  GradState& state = need_state(destination);
+  if (state.view != nullptr) {
+    rebase(destination, Edge(node, 0));
+  } else {
+    set_history(destination, Edge(node, 0));
+    ++state.rebases;
+  }
+  announce(node);
+  return outputs;
+}
+
+Outputs record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  const Call call{op, inputs, attrs, destination};
+  SmallVector<Edge, 2> edges = edges_of(call);
+  const bool has_edges = any_defined(edges);
+  if (destination == nullptr) return has_edges ? record_new(call, std::move(edges)) : apply_unrecorded(op, inputs, attrs, nullptr);
+  const bool takes_part = is_floating(destination->dtype()) && (has_edges || edge_of(*destination).defined());
+  if (!takes_part) return apply_unrecorded(op, inputs, attrs, destination);
+  check_write(op, *destination, has_edges);
+  return record_write(call, std::move(edges));
+}
+
+}  // namespace
+
+constinit const Recorder kRecorder{record};
+
+}  // namespace resilin
