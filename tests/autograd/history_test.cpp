@@ -6,6 +6,7 @@
 #include "resilin/autograd/node.h"
 #include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
+#include "resilin/dispatch/trace.h"
 #include "resilin/ops/create/fill.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
@@ -118,4 +119,22 @@ TEST_CASE("a hook of creation sees every finished node once, outer scopes first"
   }
   (void)exp(x);
   CHECK(seen == std::vector<std::string>{"outer ExpBackward0", "inner ExpBackward0"});
+}
+
+TEST_CASE("a history over a trace makes gradients in the same graph, for all sizes") {
+  ir::Graph graph;
+  const Dim n = graph.add_symbol({2, Range::kHighest});
+  Tracer tracer(graph, CompositeMode::Keep);
+  const TraceScope scope(tracer);
+  const Tensor x = requires_grad_(tracer.tensor(graph.add_input({DType::F64, {n, 3}, {}})));
+  const Tensor w = requires_grad_(tracer.tensor(graph.add_input({DType::F64, {3}, {}})));
+  const std::vector<Tensor> first = gradients(sum(exp(x * w) + x), {x, w}, {.create_graph = true});
+  const std::vector<Tensor> second = gradients(sum(first[0]), {x, w});
+  std::vector<ir::ValueId> values;
+  for (const Tensor& g : {first[0], first[1], second[0], second[1]}) values.push_back(tracer.value(g, "test"));
+  graph.set_outputs(values);
+  ir::verify(graph);
+  CHECK(first[0].shape() == x.shape());
+  CHECK(second[1].shape() == w.shape());
+  CHECK_THROWS_AS(mul_(exp(x), w), UnsupportedError);
 }

@@ -44,34 +44,46 @@ void refuse_sizes(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsR
   }
 }
 
-// Whether a tensor of the call carries autograd's state.
-bool has_grad_state(std::span<const Input> inputs, const Tensor* destination) {
+/// What higher floors have attached to the tensors of a call.
+struct Attached {
+  bool traced = false;
+  bool grad = false;
+};
+Attached attached_to(std::span<const Input> inputs) {
+  Attached found;
   for (const Input& input : inputs) {
-    if (input.is_tensor() && input.tensor().body().grad != nullptr) return true;
+    if (!input.is_tensor()) continue;
+    const TensorBody& body = input.tensor().body();
+    found.traced |= body.traced != nullptr;
+    found.grad |= body.grad != nullptr;
   }
-  return destination != nullptr && destination->body().grad != nullptr;
+  return found;
 }
 
-}  // namespace
-
-Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
-  check_inputs(op, inputs);
-  if (has_grad_state(inputs, destination) && grad_is_enabled) return kRecorder.apply(op, inputs, attrs, destination);
-  return apply_unrecorded(op, inputs, attrs, destination);
-}
-
-Outputs apply_unrecorded(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+inline Outputs execute_or_trace(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination,
+                                bool is_traced) {
   if (Tracer* tracer = active_tracer()) return tracer->apply(op, inputs, attrs, destination);
-  for (const Input& input : inputs) {
-    if (input.is_tensor() && input.tensor().is_traced())
-      throw ArgumentError(cat(op.name, ": a traced tensor is used outside its trace; it holds no data"));
-  }
+  if (is_traced) throw ArgumentError(cat(op.name, ": a traced tensor is used outside its trace; it holds no data"));
   try {
     return execute(op, inputs, attrs, destination);
   } catch (const ShapeError&) {
     refuse_sizes(op, inputs, attrs, destination);
     throw;
   }
+}
+
+}  // namespace
+
+Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  check_inputs(op, inputs);
+  const Attached attached = attached_to(inputs);
+  const bool has_grad = attached.grad || (destination != nullptr && destination->body().grad != nullptr);
+  if (has_grad && grad_is_enabled) return kRecorder.apply(op, inputs, attrs, destination);
+  return execute_or_trace(op, inputs, attrs, destination, attached.traced);
+}
+
+Outputs apply_unrecorded(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
+  return execute_or_trace(op, inputs, attrs, destination, attached_to(inputs).traced);
 }
 
 Tensor apply_one(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
