@@ -17,7 +17,6 @@
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/sort/sort.h"
-#include "resilin/ops/view/shape.h"
 #include "resilin/tensor/allocator.h"
 
 #include "tests/autograd/leaf.h"

@@ -14,7 +14,6 @@
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/reduce.h"
-#include "resilin/ops/view/shape.h"
 
 #include "tests/autograd/leaf.h"
 

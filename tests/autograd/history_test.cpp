@@ -12,7 +12,6 @@
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/reduce/reduce.h"
-#include "resilin/ops/view/shape.h"
 
 #include "tests/autograd/leaf.h"
 

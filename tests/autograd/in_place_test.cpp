@@ -9,6 +9,7 @@
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/view/axes.h"
+#include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
 #include "tests/autograd/leaf.h"
