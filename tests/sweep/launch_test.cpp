@@ -1,10 +1,12 @@
 // tests/sweep/launch_test.cpp -- how many kernels calls launch, and how few kernels many calls of one layout class compile.
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "resilin/codegen/compile.h"
+#include "resilin/ops/join/cat.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/view/range.h"
@@ -66,6 +68,18 @@ TEST_CASE("a reshape launches nothing where it is an alias, and one kernel where
   CHECK(launches_of([&] { reshape(heads, {3, 7, 20}); }) == 1);
   CHECK(launches_of([&] { reshape(heads, {420}); }) == 1);
   CHECK(launches_of([&] { reshape(slice(x, 0, 1, 3), {2, 140}); }) == 0);
+}
+
+TEST_CASE("calls of more tensors than a key of exact sizes holds keep their own sizes") {
+  for (const i64 count : {12, 13, 20}) {
+    for (const i64 rows : {1, 3, 2}) {
+      std::vector<Tensor> parts;
+      for (i64 i = 0; i < count; ++i) parts.push_back(add(zeros({rows, 2}), Number(static_cast<double>(i))));
+      const ir::Array joined = test::to_array(cat(parts, 0));
+      REQUIRE(joined.numel() == count * rows * 2);
+      for (i64 i = 0; i < count; ++i) CHECK(joined.real(i * rows * 2) == static_cast<double>(i));
+    }
+  }
 }
 
 TEST_CASE("a thousand scalars need one kernel") {

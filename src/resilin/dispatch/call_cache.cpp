@@ -76,11 +76,12 @@ class ExactKey {
       const int count = call.attrs.info->read_dims(call.attrs.data, dims, kMostDims);
       for (int d = 0; d < count; ++d) add(static_cast<std::uint64_t>(dims[d]));
     }
-    hash_ = hash_words(call, words());
+    if (fits()) hash_ = hash_words(call, words());
   }
   bool fits() const { return count_ <= kRoom; }
+  /// Of a key that fits.
   std::uint64_t hash() const { return hash_; }
-  std::span<const std::uint64_t> words() const { return {words_, std::min(count_, kRoom)}; }
+  std::span<const std::uint64_t> words() const { return {words_, count_}; }
 
  private:
   static constexpr std::size_t kRoom = 64;
@@ -106,6 +107,7 @@ class ExactKey {
   std::uint64_t hash_ = 0;
 };
 
+/// For a key that fits.
 bool matches(const SizedCall& sized, const OpCall& call, const ExactKey& key) {
   return sized.hash == key.hash() && std::ranges::equal(sized.key, key.words()) && attrs_match(*sized.of, call);
 }
@@ -236,10 +238,8 @@ std::optional<SizedCall::View> concrete_alias(const CallClass& c, const Tensor& 
   return SizedCall::View{alias->offset.value(), output.shape, alias->strides};
 }
 
-std::unique_ptr<SizedCall> make_sized(CallClass& c, const OpCall& call, const ExactKey& key) {
+std::unique_ptr<SizedCall> make_sized(CallClass& c, const OpCall& call) {
   std::unique_ptr<SizedCall> sized = std::make_unique<SizedCall>();
-  sized->key.append(key.words().begin(), key.words().end());
-  sized->hash = key.hash();
   sized->of = &c;
   sized->symbols = bind_symbols(c, call);
   sized->size_class = size_class_for(c, sized->symbols);
@@ -289,21 +289,23 @@ CallClass& find_class(const OpCall& call) {
 
 const SizedCall& find_sized(const OpCall& call, std::unique_ptr<SizedCall>& own) {
   const ExactKey key(call);
+  if (!key.fits()) return *(own = make_sized(find_class(call), call));
   const SizedCall*& near = near_sized[key.hash() % kNear];
   if (near != nullptr && matches(*near, call, key)) return *near;
   CallClass& c = find_class(call);
-  if (key.fits()) {
-    for (std::atomic<const SizedCall*>& slot : c.sized) {
-      const SizedCall* sized = slot.load(std::memory_order_acquire);
-      if (sized == nullptr) {
-        own = make_sized(c, call, key);
-        if (!slot.compare_exchange_strong(sized, own.get(), std::memory_order_acq_rel)) continue;
-        return *(near = own.release());
+  for (std::atomic<const SizedCall*>& slot : c.sized) {
+    const SizedCall* sized = slot.load(std::memory_order_acquire);
+    if (sized == nullptr) {
+      if (own == nullptr) {
+        own = make_sized(c, call);
+        own->key.append(key.words().begin(), key.words().end());
+        own->hash = key.hash();
       }
-      if (matches(*sized, call, key)) return *(near = sized);
+      if (slot.compare_exchange_strong(sized, own.get(), std::memory_order_acq_rel)) return *(near = own.release());
     }
+    if (matches(*sized, call, key)) return *(near = sized);
   }
-  if (own == nullptr) own = make_sized(c, call, key);
+  if (own == nullptr) own = make_sized(c, call);
   return *own;
 }
 

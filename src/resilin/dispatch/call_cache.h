@@ -25,7 +25,7 @@ struct CallClass;
 
 /// What follows from the exact sizes, strides and integer attributes of a call. Immutable.
 struct SizedCall {
-  SmallVector<std::uint64_t, 24> key;
+  SmallVector<std::uint64_t, 24> key;  // empty for a call that is not kept
   std::uint64_t hash = 0;
   CallClass* of = nullptr;
   SizeClass size_class;
