@@ -34,7 +34,7 @@ struct CostVisitor {
   Dim times(Dim extent, const loop::Block& body, Dim extra) const {
     CostVisitor visitor{inner, extra};
     for (const loop::Statement& s : body) std::visit(visitor, s.value);
-    return (is_loop_invariant(extent) ? extent : Dim(inner)) * visitor.total;
+    return (loop::is_loop_invariant(extent) ? extent : Dim(inner)) * visitor.total;
   }
   static Dim operations(std::span<const loop::Scalar> scalars) {
     i64 count = 0;
@@ -78,15 +78,6 @@ void merge_axes(std::vector<Axis>& axes, std::span<loop::Block* const> blocks, c
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(a));
     if (a > 0) --a;
   }
-}
-
-bool is_loop_invariant(Dim e) {
-  std::vector<Symbol> symbols;
-  collect_symbols(e, symbols);
-  for (const Symbol s : symbols) {
-    if (s.space != 's') return false;
-  }
-  return true;
 }
 
 Dim product_of_sizes(std::span<const Axis> axes) {

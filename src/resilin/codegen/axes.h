@@ -33,9 +33,6 @@ loop::Block wrap_loops(loop::Block body, std::span<const Axis> axes, loop::LoopK
 /// alone, else an inner Vector loop. The other axes share one parallel variable, `linear`.
 loop::Phase parallel_phase(loop::Block body, std::vector<Axis> axes, bool vectorize_last, Symbol linear);
 
-/// True when every symbol of e is a size of the region, or a parameter of its nest: no loop variable, no value bound in a loop.
-bool is_loop_invariant(Dim e);
-
 /// Operations and memory accesses of one run of the block (a memory access counts 2), as a Dim over s<k>; extents that depend on loop variables count as `inner`.
 Dim cost_of(const loop::Block& block, i64 inner);
 

@@ -17,7 +17,7 @@ struct SplitTerm {
 SplitTerm split_term(Dim term) {
   SplitTerm split;
   const DimView v = view(term);
-  const auto add = [&split](Dim atom) { (is_loop_invariant(atom) ? split.parameter : split.variable) *= atom; };
+  const auto add = [&split](Dim atom) { (loop::is_loop_invariant(atom) ? split.parameter : split.variable) *= atom; };
   if (v.kind == DimKind::Product) {
     for (const Dim atom : v.arguments) add(atom);
   } else {
@@ -57,7 +57,7 @@ Dim Parameters::rebuild(Dim atom) {
 }
 
 Dim Parameters::parameterize(Dim e) {
-  if (is_loop_invariant(e)) return parameter(e);
+  if (loop::is_loop_invariant(e)) return parameter(e);
   const std::map<std::uintptr_t, Dim>::const_iterator found = done_.find(e.word());
   if (found != done_.end()) return found->second;
 

@@ -1,4 +1,4 @@
-// src/resilin/loop/nest.cpp -- where the Row buffers of a nest lie in the private memory of a call.
+// src/resilin/loop/nest.cpp -- where the Row buffers of a nest lie in the private memory of a call, and what depends on loops.
 #include "resilin/loop/nest.h"
 
 namespace resilin::loop {
@@ -7,6 +7,15 @@ namespace {
 constexpr i64 kRowAlignment = 64;
 
 }  // namespace
+
+bool is_loop_invariant(Dim e) {
+  std::vector<Symbol> symbols;
+  collect_symbols(e, symbols);
+  for (const Symbol s : symbols) {
+    if (s.space != 's') return false;
+  }
+  return true;
+}
 
 Dim row_offset_bytes(const Nest& nest, int index) {
   RESILIN_ASSERT(index >= 0 && index <= static_cast<int>(nest.buffers.size()),

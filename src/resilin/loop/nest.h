@@ -135,6 +135,8 @@ std::string print(const Nest& nest);
 /// Bytes of the private memory one call of a phase needs for all Row buffers, and where Row buffer `index` starts in it (each aligned to 64 bytes).
 Dim row_bytes(const Nest& nest);
 Dim row_offset_bytes(const Nest& nest, int index);
+/// True when every symbol of e is a size or a parameter: no loop variable, no value bound in a loop.
+bool is_loop_invariant(Dim e);
 /// A store to an Output, one row after the other: what `streaming` is for.
 bool has_streamed_store(const Nest& nest);
 /// Throws InternalError naming the first violated rule (undefined local, vector loop not innermost, dtype mismatch ...).

@@ -7,23 +7,14 @@ namespace resilin::loop {
 
 namespace {
 
-bool has_loop_symbol(Dim d) {
-  std::vector<Symbol> symbols;
-  collect_symbols(d, symbols);
-  for (const Symbol s : symbols) {
-    if (s.space != 's') return true;
-  }
-  return false;
-}
-
 /// Consecutive iterations of `axis` store consecutive elements, from a place of their own for each iteration of the phase.
 bool is_streamed(const Nest& nest, const Phase& phase, Symbol axis, const Store& store) {
   if (nest.buffers[static_cast<std::size_t>(store.buffer)].role != Buffer::Role::Output) return false;
   const std::optional<Affine> in_row = affine_in(store.offset, axis);
   if (!in_row || !(in_row->coefficient == 1)) return false;
-  if (phase.vector) return !has_loop_symbol(in_row->rest);
+  if (phase.vector) return is_loop_invariant(in_row->rest);
   const std::optional<Affine> of_rows = affine_in(in_row->rest, phase.variable);
-  return of_rows && !has_loop_symbol(of_rows->rest) && !has_loop_symbol(of_rows->coefficient);
+  return of_rows && is_loop_invariant(of_rows->rest) && is_loop_invariant(of_rows->coefficient);
 }
 
 bool has_streamed_store(const Nest& nest, const Phase& phase, const Block& block, std::optional<Symbol> axis) {
@@ -73,7 +64,7 @@ void emit_prefetch(Emission& e, const Scalar& load, const Address& address) {
   if (e.phase.vector || e.axis.lanes == 1 || e.axis.count != kNone || address.kind != Address::Kind::Contiguous) return;
   if (role != Buffer::Role::Input && role != Buffer::Role::Output) return;
   const std::optional<Affine> rows = affine_in(load.offset(), e.phase.variable);
-  if (!rows || rows->coefficient == 0 || has_loop_symbol(rows->coefficient)) return;
+  if (!rows || rows->coefficient == 0 || !is_loop_invariant(rows->coefficient)) return;
   RowPasses& passes = e.row_passes[index];
   if (passes.first == 0) passes.first = e.pass;
   if (passes.prefetching == 0 && e.pass != passes.first) passes.prefetching = e.pass;
