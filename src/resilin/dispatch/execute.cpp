@@ -10,11 +10,6 @@
 namespace resilin {
 namespace {
 
-bool is_same_view(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         a.strides() == b.strides();
-}
-
 void check_destination(const ir::OpDef& op, const Tensor& destination) {
   if (destination.is_contiguous() || is_non_overlapping(destination.shape(), destination.strides())) return;
   throw ArgumentError(

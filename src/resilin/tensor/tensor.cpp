@@ -142,6 +142,11 @@ bool may_overlap(const Tensor& a, const Tensor& b) {
   return x.begin < y.end && y.begin < x.end;  // an empty tensor is the range [null, null)
 }
 
+bool is_same_view(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         a.strides() == b.strides();
+}
+
 i64 normalize_axis(i64 axis, i64 ndim, std::string_view what) {
   const std::string_view separator = what.empty() ? "" : ": ";
   if (ndim == 0) throw IndexError(cat(what, separator, "Dimension specified as ", axis, " but tensor has no dimensions"));

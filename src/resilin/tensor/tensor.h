@@ -106,6 +106,8 @@ class RESILIN_API Tensor {
 
 /// True when the two may share an element (exact when both are dense intervals; else by storage and extent).
 RESILIN_API bool may_overlap(const Tensor& a, const Tensor& b);
+/// Internal: both are the same elements in the same order.
+bool is_same_view(const Tensor& a, const Tensor& b);
 /// Normalises a negative axis; IndexError: "Dimension out of range (expected to be in range of [-2, 1], but got 2)", after "<what>: " unless
 /// `what` is empty. A 0-d shape has no axis.
 RESILIN_API i64 normalize_axis(i64 axis, i64 ndim, std::string_view what);
