@@ -15,20 +15,12 @@ namespace {
 
 using namespace tape;
 
-/// One call of apply.
-struct Call {
-  const ir::OpDef& op;
-  std::span<const Input> inputs;
-  ir::AttrsRef attrs;
-  const Tensor* destination;
-};
-
 // The destination's old elements are gone; the value's gradient is what arrives. Its definition lies below the ops that this needs.
 std::vector<Tensor> assign_vjp(const ir::VjpCall& call) { return {Tensor(), ops::reduce_to(call.grads[0], call.inputs[1])}; }
 
 ir::Vjp vjp_of(const ir::OpDef& op) { return &op == &assign_op ? assign_vjp : op.vjp; }
 
-SmallVector<Edge, 2> edges_of(const Call& call) {
+SmallVector<Edge, 2> edges_of(const OpCall& call) {
   SmallVector<Edge, 2> edges;
   for (const Input& input : call.inputs) {
     edges.push_back(input.is_tensor() && is_floating(input.tensor().dtype()) ? edge_of(input.tensor()) : Edge());
@@ -40,7 +32,7 @@ bool any_defined(std::span<const Edge> edges) {
   return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.defined(); });
 }
 
-std::shared_ptr<OpNode> make_node(const Call& call, SmallVector<Edge, 2> edges, SmallVector<GradType, 1> outputs) {
+std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges, SmallVector<GradType, 1> outputs) {
   RecordedCall recorded{.op = &call.op, .vjp = vjp_of(call.op), .attrs = call.op.attrs == nullptr ? ir::Attrs() : ir::Attrs(call.attrs)};
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const Input& input = call.inputs[i];
@@ -55,13 +47,13 @@ std::shared_ptr<OpNode> make_node(const Call& call, SmallVector<Edge, 2> edges, 
   return node;
 }
 
-void note_views(const Call& call, const Outputs& outputs) {
+void note_views(const OpCall& call, const Outputs& outputs) {
   if (!std::holds_alternative<ir::View>(call.op.lower) || !call.inputs[0].is_tensor()) return;
   const Tensor& x = call.inputs[0].tensor();
   if (x.storage().defined() && outputs[0].storage() == x.storage()) note_view(outputs[0], x, call.op, call.attrs);
 }
 
-Outputs record_new(const Call& call, SmallVector<Edge, 2> edges) {
+Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
   const Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
   const auto is_differentiable = [](const Tensor& y) { return is_floating(y.dtype()); };
   if (std::none_of(outputs.begin(), outputs.end(), is_differentiable)) return outputs;
@@ -106,13 +98,8 @@ void check_write(const ir::OpDef& op, const Tensor& destination, bool has_edges)
   }
 }
 
-bool is_same_view(const Tensor& a, const Tensor& b) {
-  return a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         a.strides() == b.strides();
-}
-
 // What the vjp reads of a value that is about to be overwritten is copied first.
-void save_inputs_of_write(const Call& call, OpNode& node) {
+void save_inputs_of_write(const OpCall& call, OpNode& node) {
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     if (!call.inputs[i].is_tensor() || !node.reads_input(i)) continue;
     const Tensor& x = call.inputs[i].tensor();
@@ -126,7 +113,7 @@ void save_inputs_of_write(const Call& call, OpNode& node) {
   }
 }
 
-Outputs record_write(const Call& call, SmallVector<Edge, 2> edges) {
+Outputs record_write(const OpCall& call, SmallVector<Edge, 2> edges) {
   const Tensor& destination = *call.destination;
   const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), {GradType{destination.dtype(), destination.shape()}});
   save_inputs_of_write(call, *node);
@@ -144,7 +131,7 @@ Outputs record_write(const Call& call, SmallVector<Edge, 2> edges) {
 }
 
 Outputs record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
-  const Call call{op, inputs, attrs, destination};
+  const OpCall call{op, inputs, attrs, destination};
   SmallVector<Edge, 2> edges = edges_of(call);
   const bool has_edges = any_defined(edges);
   if (destination == nullptr) return has_edges ? record_new(call, std::move(edges)) : apply_unrecorded(op, inputs, attrs, nullptr);

@@ -47,6 +47,14 @@ class Input {
 };
 static_assert(sizeof(Input) == 16);
 
+/// Internal: an op with its inputs, borrowed for the time of the call.
+struct OpCall {
+  const ir::OpDef& op;
+  std::span<const Input> inputs;
+  ir::AttrsRef attrs;
+  const Tensor* destination = nullptr;
+};
+
 /// Applies an op: promotes the inputs, infers the result's types, and runs it or appends it to the graph being traced.
 ///
 /// With a destination the (single) result is written into that tensor's memory, which is returned; its shape must be the result's, its dtype may differ

@@ -35,6 +35,24 @@ std::uint64_t number_word(const Input& input) {
   return input.is_number() ? std::uint64_t{2} | static_cast<std::uint64_t>(input.number_kind()) << 2 : std::uint64_t{0};
 }
 
+/// What every key is made of: a word for the op, the knobs, each number and the place of the destination; tensors as `add_tensor` describes them.
+template <class AddWord, class AddTensor>
+void describe(const OpCall& call, AddWord&& add, AddTensor&& add_tensor) {
+  add(reinterpret_cast<std::uintptr_t>(&call.op));
+  add(knob_word());
+  for (const Input& input : call.inputs) {
+    if (input.is_tensor()) {
+      add_tensor(input.tensor());
+    } else {
+      add(number_word(input));
+    }
+  }
+  if (call.destination == nullptr) return;
+  const int at = destination_input(call);
+  add(static_cast<std::uint64_t>(at + 2) << 8);
+  if (at < 0) add_tensor(*call.destination);
+}
+
 // Two chains of short steps, as each step waits for the one before; mixed once at the end.
 std::uint64_t hash_words(const OpCall& call, std::span<const std::uint64_t> words) {
   std::uint64_t even = call.op.attrs == nullptr ? 0 : call.attrs.info->hash_structural(call.attrs.data);
@@ -57,20 +75,8 @@ bool attrs_match(const CallClass& c, const OpCall& call) {
 class ExactKey {
  public:
   explicit ExactKey(const OpCall& call) {
-    add(reinterpret_cast<std::uintptr_t>(&call.op));
-    add(knob_word());
-    for (const Input& input : call.inputs) {
-      if (input.is_tensor()) {
-        add_tensor(input.tensor());
-      } else {
-        add(number_word(input));
-      }
-    }
-    if (call.destination != nullptr) {
-      const int at = destination_input(call);
-      add(static_cast<std::uint64_t>(at + 2) << 8);
-      if (at < 0) add_tensor(*call.destination);
-    }
+    describe(
+        call, [this](std::uint64_t word) { add(word); }, [this](const Tensor& x) { add_tensor(x); });
     if (call.op.attrs != nullptr && fits()) {
       i64 dims[kMostDims];
       const int count = call.attrs.info->read_dims(call.attrs.data, dims, kMostDims);
@@ -115,20 +121,8 @@ bool matches(const SizedCall& sized, const OpCall& call, const ExactKey& key) {
 // --- classes -----------------------------------------------------------------------------------------------------------------------
 KeyWords class_key(const OpCall& call) {
   KeyWords words;
-  words.push_back(reinterpret_cast<std::uintptr_t>(&call.op));
-  words.push_back(knob_word());
-  for (const Input& input : call.inputs) {
-    if (input.is_tensor()) {
-      append_layout_class(words, input.tensor());
-    } else {
-      words.push_back(number_word(input));
-    }
-  }
-  if (call.destination != nullptr) {
-    const int at = destination_input(call);
-    words.push_back(static_cast<std::uint64_t>(at + 2) << 8);
-    if (at < 0) append_layout_class(words, *call.destination);
-  }
+  describe(
+      call, [&](std::uint64_t word) { words.push_back(word); }, [&](const Tensor& x) { append_layout_class(words, x); });
   return words;
 }
 

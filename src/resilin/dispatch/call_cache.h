@@ -13,14 +13,6 @@
 
 namespace resilin {
 
-/// An op with its inputs, borrowed for the time of the call.
-struct OpCall {
-  const ir::OpDef& op;
-  std::span<const Input> inputs;
-  ir::AttrsRef attrs;
-  const Tensor* destination = nullptr;
-};
-
 struct CallClass;
 
 /// What follows from the exact sizes, strides and integer attributes of a call. Immutable.
