@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "resilin/base/hash.h"
+
 namespace resilin::test {
 namespace {
 
@@ -232,6 +234,22 @@ std::optional<std::string> bit_difference(const Tensor& a, const Tensor& b) {
   });
   if (count == 0) return std::nullopt;
   return cat(first, ", ", count, " of ", offsets.size(), " differ");
+}
+
+std::uint64_t hash_elements(const Tensor& x, std::uint64_t seed) {
+  const std::vector<i64> shape = sizes_of(x.shape());
+  seed = hash_text(cat(x.dtype(), x.shape()), seed);
+  visit_dtype(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* const data = x.numel() == 0 ? nullptr : static_cast<const T*>(x.storage().data());
+    for_each_element(shape, sizes_of(x.strides()), x.offset(), [&](i64, i64 at) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, data + at, sizeof(T));
+      if (is_floating(x.dtype()) && std::isnan(static_cast<double>(data[at]))) bits = ~std::uint64_t{0};
+      seed = hash_mix(seed, bits);
+    });
+  });
+  return seed;
 }
 
 bool equal_outside(const Tensor& a, const Tensor& b) {

@@ -56,6 +56,8 @@ Tensor copy_storage(const Tensor& x);
 
 /// Where two tensors first differ in dtype, shape or the bits of an element (all NaN are one value); nothing when they do not.
 std::optional<std::string> bit_difference(const Tensor& a, const Tensor& b);
+/// A hash of dtype, shape and elements that is equal where bit_difference finds none.
+std::uint64_t hash_elements(const Tensor& x, std::uint64_t seed);
 /// The bytes of a tensor's storage that belong to none of its elements are the same in both, which have one layout.
 bool equal_outside(const Tensor& a, const Tensor& b);
 

@@ -26,7 +26,8 @@ i64 number(const char* name, i64 otherwise) {
 bool Settings::takes(std::string_view op) const { return only.empty() || cat(",", only, ",").find(cat(",", op, ",")) != std::string::npos; }
 
 Settings settings() {
-  return {static_cast<std::uint64_t>(number("RESILIN_SWEEP_SEED", 1)), number("RESILIN_SWEEP_SUBSET", 1), variable("RESILIN_SWEEP_OP")};
+  return {static_cast<std::uint64_t>(number("RESILIN_SWEEP_SEED", 1)), number("RESILIN_SWEEP_SUBSET", 1), variable("RESILIN_SWEEP_OP"),
+          variable("RESILIN_SWEEP_ANSWERS")};
 }
 
 }  // namespace resilin::sweep
