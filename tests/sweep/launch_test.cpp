@@ -82,6 +82,26 @@ TEST_CASE("calls of more tensors than a key of exact sizes holds keep their own 
   }
 }
 
+TEST_CASE("hundreds of tensors are joined in one launch, row-major or strided, along any axis") {
+  for (const i64 axis : {0, 1, 2}) {
+    for (const bool is_strided : {false, true}) {
+      std::vector<Tensor> parts;
+      for (i64 i = 0; i < 300; ++i) {
+        const Tensor part = add(zeros({2, 1 + i % 3, 2}), Number(static_cast<double>(i)));
+        parts.push_back(slice(is_strided ? transpose(part, 0, 2) : part, 1, 0, axis == 1 ? 1 + i % 3 : 1));
+      }
+      Tensor joined;
+      CHECK(launches_of([&] { joined = cat(parts, axis); }) == 1);
+      i64 at = 0;
+      for (i64 i = 0; i < 300; ++i) {
+        const i64 size = parts[static_cast<std::size_t>(i)].size(axis).value();
+        CHECK(!test::bit_difference(slice(joined, axis, at, at + size), parts[static_cast<std::size_t>(i)]));
+        at += size;
+      }
+    }
+  }
+}
+
 TEST_CASE("a thousand scalars need one kernel") {
   const Tensor x = zeros({7, 9});
   CHECK(kernels_of([&](i64 i) { mul(x, Number(0.25 * static_cast<double>(i))); }) <= 1);

@@ -27,6 +27,10 @@ struct Lowered {
   std::vector<ir::ValueId> buffers;
   std::vector<Dim> integers;      // s<k> of the nest, over the region's symbols
   std::vector<Number> arguments;  // value argument k: a number of the region
+  /// Long expressions over the region's symbols that lowering computes with under a name: named(k) stands for named_dims[k]. None is left in the result.
+  std::vector<Dim> named_dims;
+  static constexpr int kFirstName = 1 << 30;
+  static Dim named(std::size_t k) { return Dim::symbol('s', kFirstName + static_cast<int>(k)); }
   struct TableRow {
     ir::ValueId value;         // behind the Entry buffer
     std::vector<Dim> columns;  // over the region's symbols

@@ -126,6 +126,14 @@ class UpdateLowering {
     for (std::size_t c = 0; c < out_.table[0].columns.size(); ++c) table.columns.push_back(evaluator_.new_let_symbol());
     return table;
   }
+  // The size of the list axis is a sum with a term for each entry; to multiply it out again and again would grow beyond what a Dim may hold.
+  Dim named(Dim e) {
+    if (e.is_constant() || e.is_symbol()) return e;
+    out_.named_dims.push_back(e);
+    const Dim name = Lowered::named(out_.named_dims.size() - 1);
+    evaluator_.facts().set_range(name.as_symbol(), {0, Range::kHighest});
+    return name;
+  }
   int entry_buffer() { return evaluator_.add_buffer({"", region_.type(result()).dtype, loop::Buffer::Role::Entry, 0}, {}); }
   void add_store(loop::Block& body, Dim offset, const loop::Scalar& value) {
     body.push_back({loop::Store{evaluator_.buffer(result(), loop::Buffer::Role::Output), offset, value, loop::Scalar()}});
@@ -136,7 +144,7 @@ class UpdateLowering {
     const std::size_t axis = list_axis();
     const Shape& shape = result_shape();
     const Dim inner = product(std::span<const Dim>(shape).subspan(axis + 1));
-    const Dim run = shape[axis] * inner;
+    const Dim run = named(shape[axis] * inner);
     loop::TableLoop table = table_loop([&](const ir::Type& type, Dim offset) {
       return std::vector<Dim>{type.shape[axis] * inner, offset * inner};
     });
@@ -167,7 +175,8 @@ class UpdateLowering {
       for (const Dim stride : ir::strides_of(type)) columns.push_back(stride);
       return columns;
     });
-    const Strides strides = ir::strides_of(region_.type(result()));
+    Strides strides = ir::strides_of(region_.type(result()));
+    for (Dim& stride : strides) stride = named(stride);
     Dim from = 0;
     Dim to = Dim::symbol(table.columns[1]) * strides[axis];
     std::vector<Axis> outer;

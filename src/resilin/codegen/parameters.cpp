@@ -33,9 +33,15 @@ Dim Parameters::parameter(Dim e) {
   std::map<std::uintptr_t, Dim>::const_iterator found = known_.find(e.word());
   if (found == known_.end()) {
     found = known_.emplace(e.word(), Dim::symbol('s', static_cast<int>(integers_.size()))).first;
-    integers_.push_back(e);
+    integers_.push_back(without_names(e));
   }
   return found->second;
+}
+
+Dim Parameters::without_names(Dim e) const {
+  return substitute(e, [&](Symbol s) {
+    return s.index < Lowered::kFirstName ? Dim::symbol(s) : named_dims_[static_cast<std::size_t>(s.index - Lowered::kFirstName)];
+  });
 }
 
 // A product of atoms that each hold a loop variable.
@@ -92,7 +98,7 @@ Dim Parameters::parameterize(Dim e) {
 }
 
 void parameterize(Lowered& lowered) {
-  Parameters parameters(lowered.integers);
+  Parameters parameters(lowered.integers, lowered.named_dims);
   const auto map = [&](Dim e) { return parameters.parameterize(e); };
   for (loop::Phase& phase : lowered.nest.phases) {
     phase.extent = map(phase.extent);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "resilin/codegen/lower.h"
@@ -12,13 +13,15 @@ namespace resilin {
 /// (one axis, or two merged ones) are the same text. Parameters are numbered by first use.
 class Parameters {
  public:
-  explicit Parameters(std::vector<Dim>& integers) : integers_(integers) {}
+  Parameters(std::vector<Dim>& integers, std::span<const Dim> named_dims) : integers_(integers), named_dims_(named_dims) {}
   Dim parameterize(Dim e);
 
  private:
   Dim parameter(Dim e);
+  Dim without_names(Dim e) const;
   Dim rebuild(Dim atom);
   std::vector<Dim>& integers_;
+  std::span<const Dim> named_dims_;
   std::map<std::uintptr_t, Dim> known_;
   std::map<std::uintptr_t, Dim> done_;
 };
