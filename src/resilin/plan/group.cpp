@@ -11,6 +11,7 @@
 namespace resilin {
 namespace {
 
+constexpr std::ptrdiff_t kMostSiblings = 4;  // reductions that do not need each other in one group
 constexpr std::size_t kCheapNodes = 4;  // a group of at most so many nodes may be computed again for every element that broadcasting shows
 
 template <class Form>
@@ -40,7 +41,8 @@ class Grouping {
 
   std::vector<Group> run() {
     for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) add_node(n);
-    return in_order();
+    join_siblings();
+    return with_aliases(in_order());
   }
 
  private:
@@ -64,11 +66,20 @@ class Grouping {
     groups_.push_back({kind_of(n), {n}});
     spaces_.push_back(space_of(n));
     if (groups_.back().kind != GroupKind::Loops) return;
+    while (joins_a_producer(n)) {  // one that joins may have been the other user of one that did not
+    }
+  }
+
+  bool joins_a_producer(int n) {
+    bool joined = false;
     for (const ir::ValueId id : inputs_of(n)) {
       const int producer = producer_group(id);
       const int consumer = group_of_[static_cast<std::size_t>(n)];
-      if (producer >= 0 && producer != consumer && can_join(producer, consumer)) join(producer, consumer);
+      if (producer < 0 || producer == consumer || !can_join(producer, consumer)) continue;
+      join(producer, consumer);
+      joined = true;
     }
+    return joined;
   }
 
   GroupKind kind_of(int n) {
@@ -176,6 +187,7 @@ class Grouping {
     if (c.ends) return !p.reduces && used_only_in(producer, consumer);
     if (p.reduces) return joins_rows(producer, consumer);
     if (same_shape(p.shape, c.shape)) return true;
+    if (c.reduces && same_shape(p.shape, row_shape(c, true))) return true;  // once per row, kept for others too
     return used_only_in(producer, consumer) && (has_views(consumer) || from.nodes.size() <= kCheapNodes);
   }
   bool writes_destination(int g) const {
@@ -223,6 +235,50 @@ class Grouping {
     to.nodes.insert(to.nodes.end(), from.nodes.begin(), from.nodes.end());
     std::sort(to.nodes.begin(), to.nodes.end());
     from.nodes.clear();
+  }
+
+  // --- afterwards ----------------------------------------------------------------------------------------------------------------
+  // A few reductions over the same axes of one shape: one pass, one launch.
+  void join_siblings() {
+    for (int a = 0; a < static_cast<int>(groups_.size()); ++a) {
+      for (int b = a + 1; b < static_cast<int>(groups_.size()); ++b) {
+        if (are_siblings(a, b)) join(a, b);
+      }
+    }
+  }
+  bool are_siblings(int a, int b) const {
+    for (const int g : {a, b}) {
+      const std::size_t at = static_cast<std::size_t>(g);
+      if (groups_[at].nodes.empty() || groups_[at].kind != GroupKind::Loops) return false;
+      if (!spaces_[at].reduces || spaces_[at].ends || has_views(g) || writes_destination(g)) return false;
+    }
+    const Space& p = spaces_[static_cast<std::size_t>(a)];
+    const Space& c = spaces_[static_cast<std::size_t>(b)];
+    return same_shape(p.shape, c.shape) && p.axes == c.axes && reductions(a) + reductions(b) <= kMostSiblings && !reaches(a, b) &&
+           !reaches(b, a);
+  }
+  std::ptrdiff_t reductions(int g) const {
+    const std::vector<int>& nodes = groups_[static_cast<std::size_t>(g)].nodes;
+    return std::count_if(nodes.begin(), nodes.end(), [&](int n) { return form_of<ir::Reduce>(node(n)) != nullptr; });
+  }
+  bool reaches(int from, int to) const {
+    const std::vector<int> feeding = groups_feeding(to);
+    return std::find(feeding.begin(), feeding.end(), from) != feeding.end() || path_around(from, to);
+  }
+
+  // A view that stayed alone and whose input has come to memory is an alias after all.
+  std::vector<Group> with_aliases(std::vector<Group> groups) {
+    for (Group& group : groups) {
+      const ir::Node& only = node(group.nodes[0]);
+      if (group.kind != GroupKind::Loops || group.nodes.size() != 1 || form_of<ir::View>(only) == nullptr || only.destination.defined())
+        continue;
+      const ir::ValueId input = std::get<ir::ValueId>(only.inputs[0]);
+      const std::optional<Alias> alias = view_as_alias(graph_, only, types_[static_cast<std::size_t>(input.index)]);
+      if (!alias) continue;
+      types_[static_cast<std::size_t>(only.outputs[0].index)].strides = alias->strides;
+      group.kind = GroupKind::Alias;
+    }
+    return groups;
   }
 
   // Topological order of the groups; ties by first node.
