@@ -1,13 +1,17 @@
 // src/resilin/autograd/op_node.cpp -- Internal: the node of an applied op.
 #include "resilin/autograd/op_node.h"
 
+#include "resilin/autograd/backward_op.h"
+#include "resilin/dispatch/grad_mode.h"
+#include "resilin/dispatch/trace.h"
+
 namespace resilin::tape {
 
 OpNode::OpNode(RecordedCall call) : call_(std::move(call)) {
   if (call_.vjp != nullptr) {
     reads_ = reads_of(call_);
   } else {
-    reads_ = {0, 0};
+    reads_ = {.inputs = 0, .outputs = 0};
   }
   outputs = call_.outputs;
   sequence = next_sequence();
@@ -31,9 +35,21 @@ Tensor OpNode::kept(std::size_t place, const GradType& type) {
   return absent(type);
 }
 
+// What add does: there is nothing to compute. An input that wants none has no edge.
+bool OpNode::passes_on(std::span<const Tensor> grads) const {
+  if (reads_.gives == 0 || reads_.passes != reads_.gives) return false;
+  for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
+    if ((reads_.gives & place_bit(i)) == 0) continue;
+    const GradType& type = *call_.inputs[i].type;
+    if (type.dtype != grads[0].dtype() || !(type.shape == grads[0].shape())) return false;
+  }
+  return true;
+}
+
 Gradients OpNode::run(std::span<Tensor> grads) {
   if (call_.vjp == nullptr) throw UnsupportedError(cat("derivative for ", call_.op->name, " is not implemented"));
   if (is_released_ && !saved_.empty()) refuse_released();
+  if (passes_on(grads)) return Gradients(call_.inputs.size(), grads[0]);
   std::vector<Tensor> inputs;
   std::vector<Number> numbers;
   std::vector<Tensor> made;
@@ -45,8 +61,12 @@ Gradients OpNode::run(std::span<Tensor> grads) {
     numbers.push_back(input.number);
   }
   for (std::size_t o = 0; o < outputs.size(); ++o) made.push_back(kept(call_.inputs.size() + o, outputs[o]));
-  return call_.vjp(
-      {.inputs = inputs, .outputs = made, .grads = grads, .attrs = call_.attrs.ref(), .numbers = numbers, .wanted = call_.wanted});
+  const ir::VjpCall seen{
+      .inputs = inputs, .outputs = made, .grads = grads, .attrs = call_.attrs.ref(), .numbers = numbers, .wanted = call_.wanted};
+  if (!is_grad_enabled() && active_tracer() == nullptr) {
+    if (std::optional<Gradients> results = run_as_op(call_, reads_, seen)) return *std::move(results);
+  }
+  return call_.vjp(seen);
 }
 
 }  // namespace resilin::tape

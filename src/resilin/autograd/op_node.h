@@ -22,6 +22,7 @@ class OpNode final : public Node {
   const RecordedCall& call() const { return call_; }
 
  private:
+  bool passes_on(std::span<const Tensor> grads) const;
   Tensor kept(std::size_t place, const GradType& type);
 
   RecordedCall call_;

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "resilin/autograd/backward_op.h"
 #include "resilin/base/hash.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/dispatch/trace.h"
@@ -64,19 +65,23 @@ Reads trace_reads(const RecordedCall& call) {
   const NoGrad no_grad;
   const std::vector<Tensor> results = call.vjp(
       {.inputs = inputs, .outputs = outputs, .grads = grads, .attrs = call.attrs.ref(), .numbers = numbers, .wanted = call.wanted});
+  Reads reads{0, 0};
   std::vector<bool> alive(static_cast<std::size_t>(graph.value_count()));
   const auto index = [&](const Tensor& x) { return static_cast<std::size_t>(tracer.value(x, call.op->name).index); };
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].defined() && (call.wanted & place_bit(i)) != 0) alive[index(results[i])] = true;
+    if (!results[i].defined() || (call.wanted & place_bit(i)) == 0) continue;
+    alive[index(results[i])] = true;
+    reads.gives |= place_bit(i);
+    if (grads[0].defined() && index(results[i]) == index(grads[0])) reads.passes |= place_bit(i);
   }
   for (std::size_t n = graph.nodes().size(); n-- > 0;) spread(graph.nodes()[n], alive);
-  Reads reads{0, 0};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].defined() && alive[index(inputs[i])]) reads.inputs |= place_bit(i);
   }
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (alive[index(outputs[o])]) reads.outputs |= place_bit(o);
   }
+  if (reads.gives != 0 && inputs.size() < 63) reads.op = &backward_op(*call.op, reads.gives);
   return reads;
 }
 

@@ -24,10 +24,16 @@ struct RecordedCall {
   std::uint64_t wanted = 0;  // bit i: input i requires a gradient; bit 63 stands for all from there on
 };
 
-/// Bit i: the elements of input (output) i are read on the way to a wanted gradient. Bit 63 stands for all from there on.
+struct BackwardOp;
+
+/// What is known of a vjp before it runs. Bit i: the elements of input (output) i are read on the way to a wanted gradient; bit 63 stands for all from
+/// there on.
 struct Reads {
   std::uint64_t inputs = ~std::uint64_t{0};
   std::uint64_t outputs = ~std::uint64_t{0};
+  std::uint64_t gives = 0;   // bit i: it gives a gradient of input i
+  std::uint64_t passes = 0;  // ... which is the gradient of output 0 itself where the types are the same
+  BackwardOp* op = nullptr;  // the vjp as an op; null when it cannot be one
 };
 constexpr std::uint64_t place_bit(std::size_t i) { return std::uint64_t{1} << (i < 63 ? i : 63); }
 

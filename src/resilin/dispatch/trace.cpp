@@ -129,6 +129,7 @@ std::vector<ir::Type> Tracer::infer(const ir::OpDef& op, std::span<const ir::Ope
 
 std::vector<ir::ValueId> Tracer::expand(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs,
                                         std::span<const ir::Type> types) {
+  const ir::Composite& form = std::get<ir::Composite>(op.lower);
   std::vector<Tensor> tensors;
   for (const ir::Operand& operand : inputs) {
     const ir::ValueId* id = std::get_if<ir::ValueId>(&operand);
@@ -137,11 +138,11 @@ std::vector<ir::ValueId> Tracer::expand(const ir::OpDef& op, std::span<const ir:
     if (id == nullptr) {
       tensors.emplace_back();
     } else {
-      tensors.push_back(tensor(is_low_precision(graph_.type(*id).dtype) ? cast_value(*id, DType::F32) : *id));
+      tensors.push_back(tensor(form.widens && is_low_precision(graph_.type(*id).dtype) ? cast_value(*id, DType::F32) : *id));
     }
   }
   const TraceScope scope(*this);
-  const std::vector<Tensor> results = std::get<ir::Composite>(op.lower).body({tensors, attrs.ref()});
+  const std::vector<Tensor> results = form.body({tensors, attrs.ref()});
   std::vector<ir::ValueId> ids;
   for (std::size_t o = 0; o < results.size(); ++o) ids.push_back(cast_value(value(results[o], op.name), types[o].dtype));
   return ids;

@@ -136,6 +136,7 @@ struct CompositeCall {
 };
 struct Composite {
   std::vector<Tensor> (*body)(const CompositeCall&) = nullptr;
+  bool widens = true;  // f16 and bf16 inputs come as f32; the results are rounded once in any case
 };
 
 using Lowering = std::variant<std::monostate, Pointwise, Reduce, Scan, View, Update, Contract, Extern, Composite>;
