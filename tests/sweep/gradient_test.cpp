@@ -161,7 +161,14 @@ void check_traced(const ir::OpDef& op, const ir::Sample& sample) {
     numbers.push_back(input.number.value_or(Number()));
     tensors.push_back(input.number ? Tensor() : tracer.tensor(graph.add_input({input.dtype.value_or(DType::F32), input.shape, {}})));
   }
-  for (std::size_t i = 0; i < tensors.size(); ++i) inputs.push_back(tensors[i].defined() ? Input(tensors[i]) : Input(numbers[i]));
+  while (tensors.size() < op.inputs.size() && op.inputs[tensors.size()].kind == ir::InputKind::Optional) {
+    tensors.emplace_back();
+    numbers.emplace_back();
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool is_number = i < sample.inputs.size() && sample.inputs[i].number;
+    inputs.push_back(is_number ? Input(numbers[i]) : Input(tensors[i]));
+  }
   const TraceScope scope(tracer);
   const Outputs outputs = apply(op, inputs, sample.attrs.ref());
   const std::vector<Tensor> made(outputs.begin(), outputs.end());

@@ -5,10 +5,18 @@
 
 #include <doctest/doctest.h>
 
+#include "resilin/autograd/backward.h"
+#include "resilin/autograd/history.h"
 #include "resilin/codegen/compile.h"
+#include "resilin/ops/activation/gelu.h"
+#include "resilin/ops/activation/softmax.h"
+#include "resilin/ops/create/fill.h"
 #include "resilin/ops/join/cat.h"
+#include "resilin/ops/loss/cross_entropy.h"
+#include "resilin/ops/norm/layer_norm.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
+#include "resilin/ops/random/dropout.h"
 #include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 
@@ -50,6 +58,30 @@ Tensor zeros(std::initializer_list<i64> shape) { return test::to_tensor(ir::Arra
 
 TEST_CASE("an op of one region launches one kernel, composites and in-place forms included") {
   for (const char* op : {"softmax", "layer_norm", "gelu", "cat"}) CHECK_MESSAGE(launches_of_sample(op) == 1, op);
+}
+
+TEST_CASE("steps forward and backward are fused") {
+  using Function = std::function<Tensor(std::span<const Tensor>)>;
+  struct Launches {
+    i64 forward, backward;
+    bool operator==(const Launches&) const = default;
+  };
+  const auto launches = [](std::vector<Tensor> inputs, const Function& function) {
+    for (const Tensor& x : inputs) requires_grad_(x);
+    const i64 forward = launches_of([&] { function(inputs); });
+    const Tensor y = function(inputs);
+    const GradientOptions options{.grad_outputs = {full_like(y, 1)}, .retain_graph = true};
+    return Launches{forward, launches_of([&] { gradients({{y}}, inputs, options); })};
+  };
+  const Tensor x = zeros({5, 33});
+  const Tensor classes = iota(5);
+  CHECK(launches({x}, [](std::span<const Tensor> in) { return softmax(in[0]); }) == Launches{1, 1});
+  CHECK(launches({x}, [](std::span<const Tensor> in) { return gelu(in[0]); }) == Launches{1, 1});
+  CHECK(launches({x, zeros({33}), zeros({33})}, [](std::span<const Tensor> in) { return layer_norm(in[0], {33}, in[1], in[2]); }) ==
+        Launches{1, 2});
+  CHECK(launches({x}, [](std::span<const Tensor> in) { return dropout(in[0], 0.25); }) == Launches{1, 1});
+  CHECK(launches({x}, [&](std::span<const Tensor> in) { return cross_entropy(in[0], classes); }) == Launches{2, 1});
+  CHECK(launches({x}, [](std::span<const Tensor> in) { return in[0] + in[0] + 2; }) == Launches{2, 1});  // back: the sum of two gradients
 }
 
 TEST_CASE("x.add_(y) launches one kernel and writes x") {

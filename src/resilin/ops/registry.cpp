@@ -6,17 +6,23 @@
 #include "resilin/dispatch/cast.h"
 #include "resilin/ops/activation/gelu.h"
 #include "resilin/ops/activation/softmax.h"
+#include "resilin/ops/contract/attention.h"
+#include "resilin/ops/contract/linear.h"
 #include "resilin/ops/contract/matmul.h"
 #include "resilin/ops/create/fill.h"
+#include "resilin/ops/index/embedding.h"
 #include "resilin/ops/index/gather.h"
 #include "resilin/ops/index/index_add.h"
 #include "resilin/ops/index/nonzero.h"
 #include "resilin/ops/join/cat.h"
+#include "resilin/ops/loss/cross_entropy.h"
 #include "resilin/ops/norm/layer_norm.h"
+#include "resilin/ops/norm/rms_norm.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/pointwise/select.h"
+#include "resilin/ops/random/dropout.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/scan/cumsum.h"
@@ -34,9 +40,9 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps, kGeluOps,      kSoftmaxOps,
-      kReduceOps,     kCumsumOps,     kShapeOps,      kRangeOps,   kAxesOps,   kFillOps,      kUniformOps,
-      kGatherOps,     kIndexAddOps,   kNonzeroOps,    kCatOps,     kMatmulOps, kLayerNormOps, kSortOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,    kGeluOps,   kSoftmaxOps,   kReduceOps,  kCumsumOps,
+      kShapeOps,      kRangeOps,      kAxesOps,       kFillOps,    kUniformOps,   kGatherOps, kIndexAddOps,  kNonzeroOps, kCatOps,
+      kMatmulOps,     kLayerNormOps,  kSortOps,       kRmsNormOps, kEmbeddingOps, kLinearOps, kAttentionOps, kDropoutOps, kCrossEntropyOps,
   };
   return kFamilies;
 }

@@ -1,4 +1,4 @@
-// src/resilin/ops/activation/softmax.cpp -- softmax along an axis.
+// src/resilin/ops/activation/softmax.cpp -- softmax and its logarithm along an axis.
 #include "resilin/ops/activation/softmax.h"
 
 #include <algorithm>
@@ -20,9 +20,11 @@ std::vector<ir::Type> infer_softmax(ir::InferContext& c) {
   return {{c.dtype(0), c.shape(0), {}}};
 }
 
+ReduceAttrs rows_of(const SoftmaxAttrs& attrs) { return {.axes = {attrs.axis}, .keepdim = true, .plain = true}; }
+
 std::vector<Tensor> softmax_body(const ir::CompositeCall& call) {
   const Tensor& x = call.inputs[0];
-  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .plain = true};
+  const ReduceAttrs rows = rows_of(call.attributes<SoftmaxAttrs>());
   const Tensor e = exp(x - amax(x, rows));
   return {e * (1 / sum(e, rows))};  // one division per row
 }
@@ -30,13 +32,24 @@ std::vector<Tensor> softmax_body(const ir::CompositeCall& call) {
 std::vector<Tensor> softmax_vjp(const ir::VjpCall& call) {
   const Tensor y = ops::widened(call.outputs[0]);
   const Tensor scaled = ops::widened(call.grads[0]) * y;
-  const ReduceAttrs rows{.axes = {call.attributes<SoftmaxAttrs>().axis}, .keepdim = true, .plain = true};
-  return {cast(scaled - y * sum(scaled, rows), call.inputs[0].dtype())};
+  return {cast(scaled - y * sum(scaled, rows_of(call.attributes<SoftmaxAttrs>())), call.inputs[0].dtype())};
 }
 
-void softmax_reference(ir::ReferenceCall& call) {
+std::vector<Tensor> log_softmax_body(const ir::CompositeCall& call) {
+  const ReduceAttrs rows = rows_of(call.attributes<SoftmaxAttrs>());
+  const Tensor below = call.inputs[0] - amax(call.inputs[0], rows);
+  return {below - log(sum(exp(below), rows))};
+}
+std::vector<Tensor> log_softmax_vjp(const ir::VjpCall& call) {
+  const Tensor g = ops::widened(call.grads[0]);
+  const Tensor total = sum(g, rows_of(call.attributes<SoftmaxAttrs>()));
+  return {cast(g - exp(ops::widened(call.outputs[0])) * total, call.inputs[0].dtype())};
+}
+
+/// Fills each element with value(x, largest of its row, sum of exp(x - largest)).
+template <class Value>
+void reference_rows(ir::ReferenceCall& call, const Value& value) {
   const ir::Array& x = call.input(0);
-  ir::Array& out = call.output();
   const i64 ndim = static_cast<i64>(x.shape.size());
   i64 size = 1;
   i64 stride = 1;
@@ -51,7 +64,7 @@ void softmax_reference(ir::ReferenceCall& call) {
     double total = 0;
     for (i64 k = 0; k < size; ++k) largest = std::max(largest, x.real(i + k * stride));
     for (i64 k = 0; k < size; ++k) total += std::exp(x.real(i + k * stride) - largest);
-    for (i64 k = 0; k < size; ++k) out.set(i + k * stride, std::exp(x.real(i + k * stride) - largest) / total);
+    for (i64 k = 0; k < size; ++k) call.output().set(i + k * stride, value(x.real(i + k * stride), largest, total));
   }
 }
 
@@ -69,16 +82,36 @@ constexpr ir::OpDef softmax_op{
     .infer = infer_softmax,
     .lower = ir::Composite{softmax_body},
     .vjp = softmax_vjp,
-    .reference = softmax_reference,
+    .reference =
+        [](ir::ReferenceCall& call) {
+          reference_rows(call, [](double x, double largest, double total) { return std::exp(x - largest) / total; });
+        },
     .samples = softmax_samples,
 };
 
-constexpr const ir::OpDef* kTable[] = {&softmax_op};
+constexpr ir::OpDef log_softmax_op{
+    .name = "log_softmax",
+    .doc = "Logarithm of softmax along an axis.",
+    .inputs = {{"x", "[...]"}},
+    .attrs = &ir::kAttrsInfo<SoftmaxAttrs>,
+    .dtypes = ir::kFloats,
+    .infer = infer_softmax,
+    .lower = ir::Composite{log_softmax_body},
+    .vjp = log_softmax_vjp,
+    .reference =
+        [](ir::ReferenceCall& call) {
+          reference_rows(call, [](double x, double largest, double total) { return x - largest - std::log(total); });
+        },
+    .samples = softmax_samples,
+};
+
+constexpr const ir::OpDef* kTable[] = {&softmax_op, &log_softmax_op};
 
 }  // namespace
 
 constexpr OpTable kSoftmaxOps = kTable;
 
 Tensor softmax(const Tensor& x, const SoftmaxAttrs& attrs) { return apply_one(softmax_op, {x}, attrs); }
+Tensor log_softmax(const Tensor& x, const SoftmaxAttrs& attrs) { return apply_one(log_softmax_op, {x}, attrs); }
 
 }  // namespace resilin

@@ -1,4 +1,4 @@
-// src/resilin/ops/activation/softmax.h -- softmax along an axis.
+// src/resilin/ops/activation/softmax.h -- softmax and its logarithm along an axis.
 #pragma once
 
 #include "resilin/dispatch/apply.h"
@@ -15,5 +15,7 @@ struct SoftmaxAttrs {
 
 /// exp(x - max) / sum(exp(x - max)) along the axis. [...] -> [...]; floats only; a row of -inf gives NaN as PyTorch's does.
 RESILIN_API Tensor softmax(const Tensor& x, const SoftmaxAttrs& attrs = {});
+/// x - max - log(sum(exp(x - max))) along the axis: the logarithm of softmax, finite where softmax itself is too small for the dtype. [...] -> [...].
+RESILIN_API Tensor log_softmax(const Tensor& x, const SoftmaxAttrs& attrs = {});
 
 }  // namespace resilin

@@ -5,6 +5,7 @@
 
 #include "resilin/dispatch/cast.h"
 #include "resilin/ir/attrs_info.h"
+#include "resilin/ops/norm/trailing_axes.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/pointwise/gradient.h"
@@ -14,35 +15,11 @@ namespace resilin {
 namespace {
 
 std::vector<ir::Type> infer_layer_norm(ir::InferContext& c) {
-  const Shape& x = c.shape(0);
   const i64 count = c.attrs<LayerNormAttrs>().axis_count;
-  if (count < 1 || count > static_cast<i64>(x.size())) {
-    throw ShapeError(
-        cat(c.op(), ": ", count, " trailing axes are to be normalised, but x is ", x, "; there must be between 1 and ", x.size()));
-  }
-  const std::span<const Dim> normalized = std::span<const Dim>(x).last(static_cast<std::size_t>(count));
-  for (const int input : {1, 2}) {
-    if (!c.has(input)) continue;
-    const std::string_view name = input == 1 ? "weight" : "bias";
-    const Shape& shape = c.shape(input);
-    if (!is_floating(c.dtype(input))) throw DtypeError(cat(c.op(), ": ", name, " must be of a floating dtype, but is ", c.dtype(input)));
-    bool fits = static_cast<i64>(shape.size()) == count;
-    for (std::size_t a = 0; fits && a < shape.size(); ++a) {
-      fits = !(shape[a].is_constant() && normalized[a].is_constant()) || shape[a] == normalized[a];
-    }
-    if (!fits) {
-      throw ShapeError(cat(c.op(), ": Expected ", name, " to be of same shape as normalized_shape, but got ", name, " of shape ", shape,
-                           " and normalized_shape = ", normalized));
-    }
-    for (std::size_t a = 0; a < shape.size(); ++a) c.same(shape[a], normalized[a], "sizes of weight or bias and of x");
-  }
-  return {{c.dtype(0), x, {}}};
-}
-
-ReduceAttrs trailing_axes(const LayerNormAttrs& attrs) {
-  ReduceAttrs rows{{}, true};
-  for (i64 a = -attrs.axis_count; a < 0; ++a) rows.axes.push_back(a);
-  return rows;
+  ops::require_axis_count(c, count);
+  ops::require_of_trailing_shape(c, 1, count);
+  ops::require_of_trailing_shape(c, 2, count);
+  return {{c.dtype(0), c.shape(0), {}}};
 }
 
 // x less its mean, and 1 / sqrt(variance + eps).
@@ -50,7 +27,7 @@ struct Standardised {
   Tensor centred, scale;
 };
 Standardised standardise(const Tensor& x, const LayerNormAttrs& attrs) {
-  const ReduceAttrs rows = trailing_axes(attrs);
+  const ReduceAttrs rows = ops::trailing_axes(attrs.axis_count);
   const Tensor centred = x - mean(x, rows);
   return {centred, rsqrt(add(mean(centred * centred, rows), attrs.eps))};
 }
@@ -65,7 +42,7 @@ std::vector<Tensor> layer_norm_body(const ir::CompositeCall& call) {
 
 std::vector<Tensor> layer_norm_vjp(const ir::VjpCall& call) {
   const LayerNormAttrs& attrs = call.attributes<LayerNormAttrs>();
-  const ReduceAttrs rows = trailing_axes(attrs);
+  const ReduceAttrs rows = ops::trailing_axes(attrs.axis_count);
   const Tensor& x = call.inputs[0];
   const Tensor g = ops::widened(call.grads[0]);
   const Standardised s = standardise(ops::widened(x), attrs);
@@ -125,31 +102,12 @@ constexpr ir::OpDef layer_norm_op{
 
 constexpr const ir::OpDef* kTable[] = {&layer_norm_op};
 
-void require_trailing(const Tensor& x, std::span<const Dim> normalized) {
-  if (normalized.empty()) {
-    throw ArgumentError(
-        "layer_norm: Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-        "normalized_shape = []");
-  }
-  const std::size_t ndim = static_cast<std::size_t>(x.ndim());
-  bool fits = ndim >= normalized.size();
-  for (std::size_t a = 0; fits && a < normalized.size(); ++a) {
-    const Dim size = x.shape()[ndim - normalized.size() + a];
-    fits = size == normalized[a] || !size.is_constant() || !normalized[a].is_constant();
-  }
-  if (fits) return;
-  std::string wanted = "[*";
-  for (const Dim size : normalized) wanted += cat(", ", size);
-  throw ShapeError(cat("layer_norm: Given normalized_shape=", normalized, ", expected input with shape ", wanted,
-                       "], but got input of size ", x.shape()));
-}
-
 }  // namespace
 
 constexpr OpTable kLayerNormOps = kTable;
 
 Tensor layer_norm(const Tensor& x, std::span<const Dim> normalized_shape, const Tensor& weight, const Tensor& bias, Number eps) {
-  require_trailing(x, normalized_shape);
+  ops::require_trailing("layer_norm", x, normalized_shape);
   return apply_one(layer_norm_op, {x, weight, bias}, LayerNormAttrs{static_cast<i64>(normalized_shape.size()), eps});
 }
 Tensor layer_norm(const Tensor& x, std::initializer_list<Dim> normalized_shape, const Tensor& weight, const Tensor& bias, Number eps) {
