@@ -154,43 +154,54 @@ void Checker::check_target(const Call& call, const Attempt& eager) {
   compare_attempts(report_, "f", attempt([&] { return run_eager(call); }), eager);
 }
 
+// Each result into the input of its number, where that has its shape and dtype.
 void Checker::check_in_place(const Call& call, const Attempt& eager) {
-  if (call.inputs.empty() || !call.inputs[0].array || eager.outputs.size() != 1) return;
-  const Tensor& x = call.inputs[0].tensor;
-  const Tensor& result = eager.outputs[0];
-  const bool fits = result.dtype() == x.dtype() && result.shape() == x.shape() && is_non_overlapping(x.shape(), x.strides());
-  if (!fits) return;
-  const Tensor destination = test::copy_storage(x);
   std::vector<Input> arguments = call.arguments();
-  arguments[0] = Input(destination);
-  check_written(call, arguments, destination, eager);
+  std::vector<Tensor> destinations;
+  for (std::size_t o = 0; o < eager.outputs.size(); ++o) {
+    if (o >= call.inputs.size() || !call.inputs[o].array) return;
+    const Tensor& x = call.inputs[o].tensor;
+    const Tensor& result = eager.outputs[o];
+    const bool fits = result.dtype() == x.dtype() && result.shape() == x.shape() && is_non_overlapping(x.shape(), x.strides());
+    if (!fits) return;
+    destinations.push_back(test::copy_storage(x));
+  }
+  for (std::size_t o = 0; o < destinations.size(); ++o) arguments[o] = Input(destinations[o]);
+  check_written(call, arguments, destinations, eager);
 }
 
 void Checker::check_destination(const Call& call, const Attempt& eager) {
-  if (eager.outputs.size() != 1) return;
-  const std::vector<i64> shape = test::sizes_of(eager.outputs[0].shape());
   for (const test::LayoutKind kind : {test::LayoutKind::Padded, test::LayoutKind::Transposed}) {
-    const std::optional<test::Placement> placement = test::place(shape, kind, 0);
-    if (!placement) continue;
-    const Tensor destination = test::to_tensor(ir::Array::zeros(eager.outputs[0].dtype(), shape), *placement);
-    check_written(call, call.arguments(), destination, eager);
+    std::vector<Tensor> destinations;
+    for (const Tensor& result : eager.outputs) {
+      const std::vector<i64> shape = test::sizes_of(result.shape());
+      const std::optional<test::Placement> placement = test::place(shape, kind, 0);
+      if (!placement) break;
+      destinations.push_back(test::to_tensor(ir::Array::zeros(result.dtype(), shape), *placement));
+    }
+    if (destinations.size() == eager.outputs.size()) check_written(call, call.arguments(), destinations, eager);
   }
 }
 
-void Checker::check_written(const Call& call, const std::vector<Input>& arguments, const Tensor& destination, const Attempt& eager) {
-  const Tensor before = test::copy_storage(destination);
-  const Attempt written = attempt([&] { return apply(*call.op, arguments, call.attrs.ref(), &destination); });
+void Checker::check_written(const Call& call, const std::vector<Input>& arguments, const std::vector<Tensor>& destinations,
+                            const Attempt& eager) {
+  std::vector<Tensor> before;
+  for (const Tensor& destination : destinations) before.push_back(test::copy_storage(destination));
+  const Attempt written = attempt([&] { return apply(*call.op, arguments, call.attrs.ref(), destinations.data()); });
   if (written.error != nullptr)
-    return report_.failed("h", cat("with a destination of strides ", destination.strides(), " it ", written.text()));
-  if (sums_by_layout(*call.op) && !(destination.strides() == eager.outputs[0].strides())) {
-    const std::optional<std::string> difference = value_difference(call, expect(call), 0, destination);
-    if (difference) return report_.failed("h", cat("with a destination of strides ", destination.strides(), " ", *difference));
-    report_.passed();
-  } else {
-    compare_attempts(report_, "h", {{destination}, nullptr, {}}, eager);
+    return report_.failed("h", cat("with a destination of strides ", destinations[0].strides(), " it ", written.text()));
+  for (std::size_t o = 0; o < destinations.size(); ++o) {
+    const Tensor& destination = destinations[o];
+    if (sums_by_layout(*call.op) && !(destination.strides() == eager.outputs[o].strides())) {
+      const std::optional<std::string> difference = value_difference(call, expect(call), static_cast<int>(o), destination);
+      if (difference) return report_.failed("h", cat("with a destination of strides ", destination.strides(), " ", *difference));
+      report_.passed();
+    } else {
+      compare_attempts(report_, "h", {{destination}, nullptr, {}}, {{eager.outputs[o]}, nullptr, {}});
+    }
+    if (!test::equal_outside(destination, before[o]))
+      report_.failed("h", cat("memory around the destination has changed; its strides are ", destination.strides()));
   }
-  if (!test::equal_outside(destination, before))
-    report_.failed("h", cat("memory around the destination has changed; its strides are ", destination.strides()));
 }
 
 }  // namespace resilin::sweep

@@ -34,7 +34,7 @@ class Checker {
   void check_target(const Call& call, const Attempt& eager);
   void check_in_place(const Call& call, const Attempt& eager);
   void check_destination(const Call& call, const Attempt& eager);
-  void check_written(const Call& call, const std::vector<Input>& arguments, const Tensor& destination, const Attempt& eager);
+  void check_written(const Call& call, const std::vector<Input>& arguments, const std::vector<Tensor>& destinations, const Attempt& eager);
 
   Report& report_;
   Depth depth_;

@@ -70,7 +70,7 @@ ir::Graph constant_graph(const Call& call) {
     }
   }
   Tracer tracer(graph, CompositeMode::Keep);
-  graph.set_outputs(tracer.append(*call.op, std::move(operands), call.attrs, {}));
+  graph.set_outputs(tracer.append(*call.op, std::move(operands), call.attrs));
   return graph;
 }
 

@@ -135,7 +135,10 @@ Outputs record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef 
   SmallVector<Edge, 2> edges = edges_of(call);
   const bool has_edges = any_defined(edges);
   if (destination == nullptr) return has_edges ? record_new(call, std::move(edges)) : apply_unrecorded(op, inputs, attrs, nullptr);
-  const bool takes_part = is_floating(destination->dtype()) && (has_edges || edge_of(*destination).defined());
+  bool takes_part = false;
+  for (const Tensor& to : call.destinations()) takes_part |= is_floating(to.dtype()) && (has_edges || edge_of(to).defined());
+  if (takes_part && op.output_count > 1)
+    throw UnsupportedError(cat(op.name, ": writing several results in place has no gradient; do it under NoGrad"));
   if (!takes_part) return apply_unrecorded(op, inputs, attrs, destination);
   check_write(op, *destination, has_edges);
   return record_write(call, std::move(edges));

@@ -189,18 +189,30 @@ class RowLowering {
     if (!full_outputs_.empty()) {
       loop::Loop loops;
       evaluator_.enter(loops.body);
-      for (const ir::ValueId id : full_outputs_) {
-        const Shape index = space_.index_of(id);
-        evaluator_.store(id, index, evaluator_.value(id, index));
-      }
+      store_all(full_outputs_);
       stages_.push_back(row.size());
       row.push_back({std::move(loops)});
     }
     evaluator_.enter(row);
-    for (const ir::ValueId id : row_outputs_) {
-      const Shape index = space_.index_of(id);
-      evaluator_.store(id, index, evaluator_.value(id, index));
+    store_all(row_outputs_);
+  }
+
+  // Memory that is written is read by nothing after: where there are several stores into memory of inputs, all values come first.
+  void store_all(const std::vector<ir::ValueId>& ids) {
+    const auto is_in_place = [&](ir::ValueId id) {
+      const ir::Node* node = region_.producer(id);
+      return node != nullptr && node->destination.defined();
+    };
+    const bool values_first = ids.size() > 1 && std::any_of(ids.begin(), ids.end(), is_in_place);
+    std::vector<loop::Scalar> values;
+    for (const ir::ValueId id : ids) {
+      values.push_back(evaluator_.value(id, space_.index_of(id)));
+      if (!values_first) continue;
+      const int local = evaluator_.new_local();
+      const DType dtype = values.back().dtype();
+      evaluator_.emit({loop::Let{local, std::exchange(values.back(), loop::Scalar::local(dtype, local)), {}}});
     }
+    for (std::size_t o = 0; o < ids.size(); ++o) evaluator_.store(ids[o], space_.index_of(ids[o]), values[o]);
   }
 
   // --- loops ---------------------------------------------------------------------------------------------------------------------

@@ -39,8 +39,11 @@ void refuse_sizes(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsR
   ir::InferContext context(op.name, types, attrs, facts);
   context.allot_symbol = [](std::string_view, Dim low, Dim) { return low; };
   const std::vector<ir::Type> results = op.infer(context);
-  if (destination != nullptr && context.fresh_dims().empty() && !(destination->shape() == results[0].shape)) {
-    throw ShapeError(cat(op.name, ": output with shape ", destination->shape(), " doesn't match the broadcast shape ", results[0].shape));
+  const std::span<const Tensor> destinations = OpCall{op, inputs, attrs, destination}.destinations();
+  for (std::size_t o = 0; o < destinations.size(); ++o) {
+    const Shape& shape = destinations[o].shape();
+    if (!context.fresh_dims().empty() || shape == results[o].shape) continue;
+    throw ShapeError(cat(op.name, ": output with shape ", shape, " doesn't match the broadcast shape ", results[o].shape));
   }
 }
 
@@ -77,7 +80,8 @@ inline Outputs execute_or_trace(const ir::OpDef& op, std::span<const Input> inpu
 Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
   check_inputs(op, inputs);
   const Attached attached = attached_to(inputs);
-  const bool has_grad = attached.grad || (destination != nullptr && destination->body().grad != nullptr);
+  bool has_grad = attached.grad;
+  for (const Tensor& to : OpCall{op, inputs, attrs, destination}.destinations()) has_grad |= to.body().grad != nullptr;
   if (has_grad && grad_is_enabled) return kRecorder.apply(op, inputs, attrs, destination);
   return execute_or_trace(op, inputs, attrs, destination, attached.traced);
 }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kMostDims = 64;  // in one attribute struct
 
-// Which input the destination is, or none: it decides what the kernel reads and writes.
-int destination_input(const OpCall& call) {
+// Which input a destination is, or none: it decides what the kernel reads and writes.
+int input_of(const OpCall& call, const Tensor& destination) {
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i].is_tensor() && call.inputs[i].tensor().is_same(*call.destination)) return static_cast<int>(i);
+    if (call.inputs[i].is_tensor() && call.inputs[i].tensor().is_same(destination)) return static_cast<int>(i);
   }
   return -1;
 }
@@ -47,10 +47,11 @@ void describe(const OpCall& call, AddWord&& add, AddTensor&& add_tensor) {
       add(number_word(input));
     }
   }
-  if (call.destination == nullptr) return;
-  const int at = destination_input(call);
-  add(static_cast<std::uint64_t>(at + 2) << 8);
-  if (at < 0) add_tensor(*call.destination);
+  for (const Tensor& destination : call.destinations()) {
+    const int at = input_of(call, destination);
+    add(static_cast<std::uint64_t>(at + 2) << 8);
+    if (at < 0) add_tensor(destination);
+  }
 }
 
 // Two chains of short steps, as each step waits for the one before; mixed once at the end.
@@ -137,10 +138,11 @@ void build_graph(CallClass& made, const OpCall& call) {
       operands.emplace_back(std::monostate{});
     }
   }
-  ir::ValueId into;
-  if (call.destination != nullptr) {
-    const int at = destination_input(call);
-    into = at >= 0 ? std::get<ir::ValueId>(operands[static_cast<std::size_t>(at)]) : graph.add_input(class_type(graph, *call.destination));
+  std::vector<ir::ValueId> into;
+  for (const Tensor& destination : call.destinations()) {
+    const int at = input_of(call, destination);
+    into.push_back(at >= 0 ? std::get<ir::ValueId>(operands[static_cast<std::size_t>(at)])
+                           : graph.add_input(class_type(graph, destination)));
   }
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i].is_number()) operands[i] = graph.add_number(call.inputs[i].number_kind());
@@ -262,7 +264,9 @@ CallTensors tensors_of(const OpCall& call) {
   for (const Input& input : call.inputs) {
     if (input.is_tensor()) tensors.push_back(&input.tensor());
   }
-  if (call.destination != nullptr && destination_input(call) < 0) tensors.push_back(call.destination);
+  for (const Tensor& destination : call.destinations()) {
+    if (input_of(call, destination) < 0) tensors.push_back(&destination);
+  }
   return tensors;
 }
 

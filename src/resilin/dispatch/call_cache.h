@@ -59,7 +59,7 @@ const Executable& executable_for(CallClass& c, const SizeClass& size_class);
 /// What follows from the sizes of the call: kept from an earlier one, or made into `own`. ShapeError where the sizes do not go together.
 const SizedCall& find_sized(const OpCall& call, std::unique_ptr<SizedCall>& own);
 
-/// Tensors in the order of the graph's inputs: the call's, then the destination unless it is one of them.
+/// Tensors in the order of the graph's inputs: the call's, then the destinations that are none of them.
 using CallTensors = SmallVector<const Tensor*, 6>;
 CallTensors tensors_of(const OpCall& call);
 

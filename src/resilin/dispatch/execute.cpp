@@ -17,11 +17,31 @@ void check_destination(const ir::OpDef& op, const Tensor& destination) {
           destination.shape(), " has strides ", destination.strides(), "; please clone() the tensor before performing the operation"));
 }
 
-bool overlaps_an_input(std::span<const Input> inputs, const Tensor& destination) {
-  for (const Input& input : inputs) {
-    if (input.is_tensor() && !is_same_view(input.tensor(), destination) && may_overlap(input.tensor(), destination)) return true;
+// Whether writing one destination could change what is read for another element or another output.
+bool overlaps(const OpCall& call) {
+  const auto hurts = [](const Tensor& x, const Tensor& y) { return !is_same_view(x, y) && may_overlap(x, y); };
+  const std::span<const Tensor> destinations = call.destinations();
+  for (std::size_t o = 0; o < destinations.size(); ++o) {
+    for (const Input& input : call.inputs) {
+      if (input.is_tensor() && hurts(input.tensor(), destinations[o])) return true;
+    }
+    for (const Tensor& other : destinations.first(o)) {
+      if (may_overlap(other, destinations[o])) return true;
+    }
   }
   return false;
+}
+
+// The results in memory of their own, then copied.
+Outputs execute_and_copy(const OpCall& call) {
+  Outputs outputs = execute(call.op, call.inputs, call.attrs, nullptr);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Tensor& destination = call.destinations()[o];
+    const Input copy[] = {destination, outputs[o]};
+    execute(assign_op, copy, ir::Attrs().ref(), &destination);
+    outputs[o] = destination;
+  }
+  return outputs;
 }
 
 // Values of numbers, operands first, then attributes: the order of the graph's arguments.
@@ -40,15 +60,11 @@ SmallVector<Number, 4> numbers_of(const OpCall& call) {
 }  // namespace
 
 Outputs execute(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
-  if (destination != nullptr) {
-    check_destination(op, *destination);
-    if (overlaps_an_input(inputs, *destination)) {
-      const Tensor result = execute(op, inputs, attrs, nullptr)[0];
-      const Input copy[] = {*destination, result};
-      return execute(assign_op, copy, ir::Attrs().ref(), destination);
-    }
-  }
   const OpCall call{op, inputs, attrs, destination};
+  if (destination != nullptr) {
+    for (const Tensor& to : call.destinations()) check_destination(op, to);
+    if (overlaps(call)) return execute_and_copy(call);
+  }
   std::unique_ptr<SizedCall> own;
   const SizedCall& sized = find_sized(call, own);
   const CallTensors tensors = tensors_of(call);
@@ -58,9 +74,9 @@ Outputs execute(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef
     return {Tensor::view(input.storage(), input.dtype(), input.offset() + view.offset, view.shape, view.strides)};
   }
   Outputs outputs = sized.executable->run(tensors, sized.symbols, sized.integers, numbers_of(call));
-  if (destination != nullptr) {
-    destination->storage().bump_version();
-    outputs[0] = *destination;
+  for (std::size_t o = 0; o < call.destinations().size(); ++o) {
+    outputs[o] = call.destinations()[o];
+    outputs[o].storage().bump_version();
   }
   return outputs;
 }

@@ -54,28 +54,30 @@ Outputs Tracer::apply(const ir::OpDef& op, std::span<const Input> inputs, ir::At
       operands.emplace_back(std::monostate{});
     }
   }
-  const ir::ValueId into = destination == nullptr ? ir::ValueId{} : value(*destination, op.name);
+  std::vector<ir::ValueId> into;
+  for (const Tensor& to : OpCall{op, inputs, attrs, destination}.destinations()) into.push_back(value(to, op.name));
   Outputs outputs;
   for (const ir::ValueId id : append(op, std::move(operands), ir::Attrs(attrs), into)) outputs.push_back(tensor(id));
   return outputs;
 }
 
-std::vector<ir::ValueId> Tracer::append(const ir::OpDef& op, std::vector<ir::Operand> inputs, ir::Attrs attrs, ir::ValueId destination) {
+std::vector<ir::ValueId> Tracer::append(const ir::OpDef& op, std::vector<ir::Operand> inputs, ir::Attrs attrs,
+                                        std::span<const ir::ValueId> destinations) {
   inputs = promoted(op, std::move(inputs));
   std::vector<ir::Type> types = infer(op, inputs, attrs);
+  std::vector<ir::ValueId> results;
   if (composites_ == CompositeMode::Expand && std::holds_alternative<ir::Composite>(op.lower)) {
-    std::vector<ir::ValueId> results = expand(op, inputs, attrs, types);
-    if (destination.defined()) results[0] = write_into(destination, op, results[0]);
-    return results;
+    results = expand(op, inputs, attrs, types);
+  } else {
+    ir::Node node{.op = &op, .attrs = std::move(attrs), .inputs = std::move(inputs)};
+    if (destinations.size() == 1 && writes_directly(op, types[0], destinations[0])) {
+      node.destination = destinations[0];
+      types[0].strides = graph_.type(destinations[0]).strides;
+      return graph_.add_node(std::move(node), std::move(types));
+    }
+    results = graph_.add_node(std::move(node), std::move(types));
   }
-  ir::Node node{.op = &op, .attrs = std::move(attrs), .inputs = std::move(inputs)};
-  if (destination.defined() && writes_directly(op, types[0], destination)) {
-    node.destination = destination;
-    types[0].strides = graph_.type(destination).strides;
-    return graph_.add_node(std::move(node), std::move(types));
-  }
-  std::vector<ir::ValueId> results = graph_.add_node(std::move(node), std::move(types));
-  if (destination.defined()) results[0] = write_into(destination, op, results[0]);
+  for (std::size_t o = 0; o < destinations.size(); ++o) results[o] = write_into(destinations[o], op, results[o]);
   return results;
 }
 
@@ -101,7 +103,7 @@ std::vector<ir::Operand> Tracer::promoted(const ir::OpDef& op, std::vector<ir::O
 
 ir::ValueId Tracer::cast_value(ir::ValueId id, DType dtype) {
   if (graph_.type(id).dtype == dtype) return id;
-  return append(cast_op, {ir::Operand(id)}, ir::attrs_of(CastAttrs{dtype}), {})[0];
+  return append(cast_op, {ir::Operand(id)}, ir::attrs_of(CastAttrs{dtype}))[0];
 }
 
 std::vector<ir::Type> Tracer::infer(const ir::OpDef& op, std::span<const ir::Operand> inputs, const ir::Attrs& attrs) {
@@ -168,7 +170,7 @@ ir::ValueId Tracer::write_into(ir::ValueId destination, const ir::OpDef& op, ir:
     fits = !(from.shape[a].is_constant() && to.shape[a].is_constant()) || from.shape[a] == to.shape[a];
   }
   if (!fits) throw ShapeError(cat(op.name, ": output with shape ", to.shape, " doesn't match the broadcast shape ", from.shape));
-  return append(assign_op, {ir::Operand(destination), ir::Operand(result)}, ir::Attrs(), destination)[0];
+  return append(assign_op, {ir::Operand(destination), ir::Operand(result)}, ir::Attrs(), {&destination, 1})[0];
 }
 
 ir::Graph expand_composites(const ir::Graph& graph) {
@@ -177,7 +179,7 @@ ir::Graph expand_composites(const ir::Graph& graph) {
         if (!std::holds_alternative<ir::Composite>(node.op->lower)) return std::nullopt;
         Tracer tracer(out, CompositeMode::Expand);
         std::vector<ir::Operand> results;
-        for (const ir::ValueId id : tracer.append(*node.op, {inputs.begin(), inputs.end()}, node.attrs, {})) results.emplace_back(id);
+        for (const ir::ValueId id : tracer.append(*node.op, {inputs.begin(), inputs.end()}, node.attrs)) results.emplace_back(id);
         return results;
       });
 }

@@ -22,8 +22,9 @@ class Tracer {
   ir::ValueId value(const Tensor& tensor, std::string_view op) const;
 
   Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination);
-  /// The same on values of the graph; destination undefined for none.
-  std::vector<ir::ValueId> append(const ir::OpDef& op, std::vector<ir::Operand> inputs, ir::Attrs attrs, ir::ValueId destination);
+  /// The same on values of the graph; one destination for each output, or none.
+  std::vector<ir::ValueId> append(const ir::OpDef& op, std::vector<ir::Operand> inputs, ir::Attrs attrs,
+                                  std::span<const ir::ValueId> destinations = {});
 
  private:
   std::vector<ir::Operand> promoted(const ir::OpDef& op, std::vector<ir::Operand> inputs);

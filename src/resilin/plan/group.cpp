@@ -182,13 +182,19 @@ class Grouping {
     const Space& c = spaces_[static_cast<std::size_t>(consumer)];
     if (from.kind != GroupKind::Loops || p.ends || path_around(producer, consumer)) return false;
     if (reads_list(consumer)) return false;
-    if (writes_destination(producer) || (writes_destination(consumer) && has_views(producer)))
-      return false;  // memory is read where it is written
+    if (writes_destination(consumer) && has_views(producer)) return false;  // memory is read where it is written
+    if (writes_destination(producer)) return writes_beside(producer, consumer);
     if (c.ends) return !p.reduces && used_only_in(producer, consumer);
     if (p.reduces) return joins_rows(producer, consumer);
     if (same_shape(p.shape, c.shape)) return true;
     if (c.reduces && same_shape(p.shape, row_shape(c, true))) return true;  // once per row, kept for others too
     return used_only_in(producer, consumer) && (has_views(consumer) || from.nodes.size() <= kCheapNodes);
+  }
+  // Several stores in place, each element's values read before: neither group reads another place than it writes.
+  bool writes_beside(int producer, int consumer) const {
+    const Space& p = spaces_[static_cast<std::size_t>(producer)];
+    const Space& c = spaces_[static_cast<std::size_t>(consumer)];
+    return !p.reduces && !c.reduces && !c.ends && !has_views(producer) && !has_views(consumer) && same_shape(p.shape, c.shape);
   }
   bool writes_destination(int g) const {
     return std::any_of(groups_[static_cast<std::size_t>(g)].nodes.begin(), groups_[static_cast<std::size_t>(g)].nodes.end(),
