@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/view/axes.h"
@@ -24,7 +25,11 @@ class AccumulateGrad final : public Node {
     GradState& state = need_state(leaf_);
     {
       const std::lock_guard<std::mutex> lock(state.mutex);
-      accumulate(state.grad, std::move(grads[0]));
+      if (!state.grad.defined() && state.grad_memory.defined() && !is_grad_enabled()) {
+        state.grad = assign(state.grad_memory, grads[0]);
+      } else {
+        accumulate(state.grad, std::move(grads[0]));
+      }
     }
     if (state.after_accumulate != nullptr) {
       for (const auto& [id, hook] : state.after_accumulate->hooks()) hook(leaf_);

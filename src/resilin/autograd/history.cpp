@@ -56,6 +56,16 @@ void set_grad(const Tensor& x, const Tensor& grad) {
   state.grad = grad;
 }
 
+void set_grad_memory(const Tensor& x, const Tensor& memory) {
+  if (memory.defined() && memory.dtype() != x.dtype())
+    throw DtypeError(cat("set_grad_memory: the memory is of ", memory.dtype(), "; the tensor is ", x.dtype()));
+  if (memory.defined() && !(memory.shape() == x.shape()))
+    throw ShapeError(cat("set_grad_memory: the memory has shape ", memory.shape(), "; the tensor has ", x.shape()));
+  tape::GradState& state = tape::need_state(x);
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  state.grad_memory = memory;
+}
+
 void clear_grad(const Tensor& x) {
   tape::GradState* const state = tape::state_of(x);
   if (state == nullptr) return;

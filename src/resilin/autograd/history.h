@@ -18,6 +18,9 @@ RESILIN_API Tensor grad(const Tensor& x);
 /// Replaces it; an undefined tensor clears it. The dtype and shape must be x's: DtypeError, ShapeError.
 RESILIN_API void set_grad(const Tensor& x, const Tensor& grad);
 RESILIN_API void clear_grad(const Tensor& x);
+/// Backward writes the first gradient of the leaf x into `memory` and gives that as its gradient, so that gradients of many leaves lie in one memory. The
+/// dtype and shape must be x's: DtypeError, ShapeError. An undefined tensor ends it.
+RESILIN_API void set_grad_memory(const Tensor& x, const Tensor& memory);
 
 /// A tensor on the same memory and version counter without history: it requires no gradient.
 RESILIN_API Tensor detach(const Tensor& x);

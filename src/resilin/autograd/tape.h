@@ -90,6 +90,7 @@ struct GradState final : Extension {
   Edge edge;                         // of what was recorded; no node for a leaf
   std::weak_ptr<Node> accumulator;   // of a leaf: its node, while some history holds it
   Tensor grad;                       // of a leaf
+  Tensor grad_memory;                // of a leaf: where its first gradient is written; undefined: anywhere
   std::shared_ptr<Tensor> retained;  // of what was recorded, after retain_grad
   std::shared_ptr<HookList<TensorHook>> leaf_hooks;
   std::shared_ptr<HookList<std::function<void(const Tensor&)>>> after_accumulate;

@@ -18,11 +18,13 @@
 #include "resilin/ops/loss/cross_entropy.h"
 #include "resilin/ops/norm/layer_norm.h"
 #include "resilin/ops/norm/rms_norm.h"
+#include "resilin/ops/optimizer/update.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/random/dropout.h"
+#include "resilin/ops/random/normal.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/scan/cumsum.h"
@@ -40,9 +42,10 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,    kGeluOps,   kSoftmaxOps,   kReduceOps,  kCumsumOps,
-      kShapeOps,      kRangeOps,      kAxesOps,       kFillOps,    kUniformOps,   kGatherOps, kIndexAddOps,  kNonzeroOps, kCatOps,
-      kMatmulOps,     kLayerNormOps,  kSortOps,       kRmsNormOps, kEmbeddingOps, kLinearOps, kAttentionOps, kDropoutOps, kCrossEntropyOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps,   kCompareOps,   kSelectOps, kGeluOps,    kSoftmaxOps,   kReduceOps,
+      kCumsumOps,     kShapeOps,      kRangeOps,        kAxesOps,      kFillOps,   kUniformOps, kGatherOps,    kIndexAddOps,
+      kNonzeroOps,    kCatOps,        kMatmulOps,       kLayerNormOps, kSortOps,   kRmsNormOps, kEmbeddingOps, kLinearOps,
+      kAttentionOps,  kDropoutOps,    kCrossEntropyOps, kOptimizerOps, kNormalOps,
   };
   return kFamilies;
 }
