@@ -54,8 +54,8 @@ struct OpCall {
   ir::AttrsRef attrs;
   const Tensor* destination = nullptr;  // the first of one for each output
   std::span<const Tensor> destinations() const {
-    return destination == nullptr ? std::span<const Tensor>()
-                                  : std::span<const Tensor>(destination, static_cast<std::size_t>(op.output_count));
+    if (destination == nullptr) return {};
+    return {destination, static_cast<std::size_t>(op.output_count)};
   }
 };
 
