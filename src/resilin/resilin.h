@@ -17,6 +17,8 @@
 #include "resilin/dispatch/apply.h"
 #include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
+#include "resilin/io/checkpoint.h"
+#include "resilin/io/safetensors.h"
 #include "resilin/ops/activation/gelu.h"
 #include "resilin/ops/activation/softmax.h"
 #include "resilin/ops/contract/matmul.h"
