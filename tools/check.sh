@@ -42,7 +42,7 @@ build asan
 ctest --preset asan --parallel "$jobs"
 
 step "ThreadSanitizer on the floors with threads"
-threaded='^(base_test|runtime_test|autograd_test)$'
+threaded='^(base_test|runtime_test|autograd_test|training_test)$'
 cmake --preset tsan >build/tsan.log 2>&1 || { cat build/tsan.log; exit 1; }
 mapfile -t programs < <(ctest --test-dir build/tsan -N -R "$threaded" | sed -n 's/^ *Test *#[0-9]*: //p')
 build tsan "${programs[@]}"

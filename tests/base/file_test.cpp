@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <sys/stat.h>
@@ -56,6 +58,29 @@ TEST_CASE("a mapping can be moved and outlives the name of its file") {
   CHECK(first.bytes().empty());
   std::filesystem::remove(path);
   CHECK(second.bytes()[2] == std::byte{'c'});
+}
+
+TEST_CASE("pieces are joined in the file") {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  const std::string long_piece(100'000, 'x');
+  const std::string_view pieces[] = {"ab", "", long_piece, "c"};
+  atomic_write(path, pieces);
+  CHECK(read_file(path) == "ab" + long_piece + "c");
+  atomic_write(path, std::span<const std::string_view>());
+  CHECK(read_file(path).empty());
+}
+
+TEST_CASE("writing into a copy-on-write mapping changes neither the file nor another mapping") {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
+  atomic_write(path, std::string(10'000, 'a'));
+  MappedFile mine(path, MapAccess::CopyOnWrite);
+  const MappedFile other(path);
+  for (std::byte& byte : mine.writable_bytes()) byte = std::byte{'b'};
+  CHECK(mine.bytes()[9'999] == std::byte{'b'});
+  CHECK(other.bytes()[9'999] == std::byte{'a'});
+  CHECK(read_file(path) == std::string(10'000, 'a'));
 }
 
 TEST_CASE("readers see a whole old or a whole new file") {

@@ -92,11 +92,13 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-void atomic_write(const std::string& path, std::string_view bytes) {
+void atomic_write(const std::string& path, std::string_view bytes) { atomic_write(path, std::span<const std::string_view>(&bytes, 1)); }
+
+void atomic_write(const std::string& path, std::span<const std::string_view> pieces) {
   const std::string temporary = temporary_path(path);
   try {
     const Descriptor file("atomic_write", temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    write_all(path, file, bytes);
+    for (const std::string_view piece : pieces) write_all(path, file, piece);
     if (fsync(file.get()) != 0) throw failure("atomic_write", path, errno);
     if (rename(temporary.c_str(), path.c_str()) != 0) throw failure("atomic_write", path, errno);
   } catch (...) {
@@ -136,13 +138,15 @@ std::string code_folder() {
   return parent_folder(program);
 }
 
-MappedFile::MappedFile(const std::string& path) {
+MappedFile::MappedFile(const std::string& path, MapAccess access) {
   const Descriptor file("map_file", path, O_RDONLY);
   size_bytes_ = file_size("map_file", path, file);
   if (size_bytes_ == 0) return;
-  void* address = mmap(nullptr, size_bytes_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  const int protection = access == MapAccess::CopyOnWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  // No reserve: most pages of a private mapping are never written.
+  void* address = mmap(nullptr, size_bytes_, protection, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (address == MAP_FAILED) throw failure("map_file", path, errno);
-  data_ = static_cast<const std::byte*>(address);
+  data_ = static_cast<std::byte*>(address);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -155,7 +159,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_bytes_);
+  if (data_ != nullptr) munmap(data_, size_bytes_);
 }
 
 FileLock::FileLock(const std::string& path) {

@@ -62,7 +62,9 @@ struct OpCall {
 /// Applies an op: promotes the inputs, infers the result's types, and runs it or appends it to the graph being traced.
 ///
 /// With a destination the result is written into that tensor's memory, which is returned; its shape must be the result's, its dtype may differ
-/// where PyTorch's in-place ops allow it. An op of several outputs takes an array of as many destinations. Errors: ShapeError, DtypeError, ArgumentError as the op states, and what kernels report.
+/// where PyTorch's in-place ops allow it. An op of several outputs takes an array of as many destinations.
+///
+/// Errors  ShapeError, DtypeError, ArgumentError as the op states, and what kernels report
 Outputs apply(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination = nullptr);
 
 /// The same for ops without attributes or with one result.
