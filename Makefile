@@ -1,5 +1,5 @@
 # Makefile -- the front door: each target installs what is missing, builds, then runs.
-# make test | demo | bench | check | mutants | kernels | format     (PRESET=debug make test builds another preset)
+# make test | demo | tour | bench | check | mutants | kernels | format     (PRESET=debug make test builds another preset)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := test
@@ -13,7 +13,7 @@ CONFIGURE = cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; e
 # Kernels that tests and demos make stay in the build folder.
 export RESILIN_CACHE_DIR := $(CURDIR)/$(BUILD)/kernel-cache
 
-.PHONY: test demo bench check mutants kernels format build
+.PHONY: test demo tour bench check mutants kernels format build
 build:
 	@tools/install.sh build
 	@mkdir -p build
@@ -23,8 +23,19 @@ build:
 test: build
 	ctest --preset $(PRESET) --parallel $(JOBS) $(CTEST_ARGS)
 
-demo: build
-	$(BIN)/resilin demo
+# A GPT learns the King James text, or any other: make demo TEXT=file.
+TEXT ?= build/demo/kjv.txt
+demo: build $(TEXT)
+	$(BIN)/resilin train $(TEXT) build/demo
+
+build/demo/kjv.txt:
+	@tools/install.sh demo
+	@mkdir -p build/demo
+	bible -f Gen1:1-Rev22:21 </dev/null | sed 's/^[^ ]* //' >$@.part
+	@mv $@.part $@
+
+tour: build
+	$(BIN)/resilin tour
 
 bench: build
 	@tools/install.sh bench

@@ -66,3 +66,4 @@
 #include "resilin/tensor/index.h"
 #include "resilin/tensor/print.h"
 #include "resilin/tensor/tensor.h"
+#include "resilin/train/step_state.h"

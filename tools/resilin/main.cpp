@@ -1,23 +1,42 @@
-// tools/resilin/main.cpp -- the program `resilin`: demo.
+// tools/resilin/main.cpp -- the program `resilin`: train, tour.
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <string_view>
 
-#include "tools/resilin/demo.h"
+#include "tools/resilin/tour.h"
+#include "tools/resilin/train.h"
 
 namespace {
 
 int usage() {
-  std::fputs("usage: resilin demo    a tour of tensors, with the kernels that ran\n", stderr);
+  std::fputs(
+      "usage: resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
+      "       resilin tour                         a tour of tensors, with the kernels that ran\n",
+      stderr);
   return 2;
+}
+
+int train(int argc, char** argv) {
+  if (argc < 3 || argc > 5) return usage();
+  resilin::tool::TrainOptions options{.text = argv[2]};
+  if (argc > 3) options.out = argv[3];
+  if (argc > 4) {
+    std::size_t used = 0;
+    options.budget_s = std::stod(argv[4], &used);
+    if (argv[4][used] != '\0' || !(options.budget_s > 0)) return usage();
+  }
+  return resilin::tool::train(options);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return usage();
+  if (argc < 2) return usage();
   try {
-    if (std::string_view(argv[1]) == "demo") return resilin::tool::demo();
+    const std::string_view command = argv[1];
+    if (command == "train") return train(argc, argv);
+    if (command == "tour" && argc == 2) return resilin::tool::tour();
     return usage();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "resilin: %s\n", error.what());

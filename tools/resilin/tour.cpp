@@ -1,5 +1,5 @@
-// tools/resilin/demo.cpp -- the tour that `make demo` prints.
-#include "tools/resilin/demo.h"
+// tools/resilin/tour.cpp -- the tour that `make tour` prints.
+#include "tools/resilin/tour.h"
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +41,7 @@ void show_kernel(const char* title, const Make& make) {
 
 }  // namespace
 
-int demo() {
+int tour() {
   std::cout << "Resilin: a tour of tensors. Each nest below is the loop program of a kernel that was made for the call above it.\n\n";
   const Tensor x = reshape(arange(0, 12), {3, 4});
   std::cout << "x = reshape(arange(0, 12), {3, 4})\n" << x << "\n\n";
