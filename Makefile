@@ -1,5 +1,5 @@
 # Makefile -- the front door: each target installs what is missing, builds, then runs.
-# make test | demo | tour | bench | check | mutants | kernels | format     (PRESET=debug make test builds another preset)
+# make test | demo | tour | bench | check | mutants | kernels | interop | format     (PRESET=debug make test builds another preset)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := test
@@ -13,7 +13,7 @@ CONFIGURE = cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; e
 # Kernels that tests and demos make stay in the build folder.
 export RESILIN_CACHE_DIR := $(CURDIR)/$(BUILD)/kernel-cache
 
-.PHONY: test demo tour bench check mutants kernels format build
+.PHONY: test demo tour bench check mutants kernels interop format build
 build:
 	@tools/install.sh build
 	@mkdir -p build
@@ -54,6 +54,13 @@ mutants: build
 # Prints the generated kernels of the sweep.
 kernels: build
 	@$(BIN)/sweep --test-suite=kernels --no-skip
+
+# PyTorch computes what our GPT computed: logits, gradients, twenty steps of AdamW.
+interop: build
+	@tools/install.sh interop
+	@mkdir -p build/interop
+	RESILIN_INTEROP_DIR=build/interop $(BIN)/training_test --test-suite=interop --no-skip
+	/usr/bin/python3 tests/interop/gpt_torch.py build/interop/gpt.safetensors
 
 format:
 	@tools/install.sh check

@@ -18,7 +18,7 @@ MOST_TEST_PROGRAMS = 12
 LONGEST_FUNCTION = 100
 LONGEST_LINE = 170
 # Anything that tests may use: programs that cross floors have no floor of their own.
-FREE_TESTS = {"sweep", "docs", "oracle", "golden", "errors", "fuzz", "support", "dist", "python"}
+FREE_TESTS = {"sweep", "docs", "oracle", "golden", "errors", "fuzz", "interop", "support", "dist", "python"}
 
 BAD_NAMES = re.compile(r"(^|[/_])(utils?|helpers?|common|managers?|impl|misc)([/_.]|$)")
 BAD_WORDS = [

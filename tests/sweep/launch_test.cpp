@@ -19,6 +19,7 @@
 #include "resilin/ops/random/dropout.h"
 #include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
+#include "resilin/optim/optimizer.h"
 
 #include "tests/support/array.h"
 #include "tests/sweep/sample_call.h"
@@ -82,6 +83,23 @@ TEST_CASE("steps forward and backward are fused") {
   CHECK(launches({x}, [](std::span<const Tensor> in) { return dropout(in[0], 0.25); }) == Launches{1, 1});
   CHECK(launches({x}, [&](std::span<const Tensor> in) { return cross_entropy(in[0], classes); }) == Launches{2, 1});
   CHECK(launches({x}, [](std::span<const Tensor> in) { return in[0] + in[0] + 2; }) == Launches{2, 1});  // back: the sum of two gradients
+}
+
+TEST_CASE("a step of an optimizer is one launch for each group and dtype") {
+  std::vector<Tensor> params;
+  for (i64 i = 0; i < 20; ++i) params.push_back(requires_grad_(ones({1 + i, 2}, i % 2 == 0 ? DType::F32 : DType::F64)));
+  optim::AdamW optimizer(params, {});
+  const auto launches = [&] {
+    optimizer.zero_grad();
+    Tensor loss = sum(params[0]);
+    for (const Tensor& x : params) loss = loss + sum(x * x);
+    backward(loss);
+    const i64 before = launch_count();
+    optimizer.step();
+    return launch_count() - before;
+  };
+  launches();
+  CHECK(launches() == 2);
 }
 
 TEST_CASE("x.add_(y) launches one kernel and writes x") {

@@ -1,0 +1,85 @@
+// tests/train/step_state_test.cpp -- a run that goes on from a checkpoint takes the same steps, bit for bit.
+#include "resilin/train/step_state.h"
+
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "resilin/autograd/backward.h"
+#include "resilin/data/prefetch.h"
+#include "resilin/nn/gpt.h"
+#include "resilin/ops/loss/cross_entropy.h"
+#include "resilin/ops/view/shape.h"
+
+#include "tests/support/temporary_folder.h"
+
+using namespace resilin;
+
+namespace {
+
+constexpr i64 kLength = 8;
+
+std::string write_text(const std::string& folder) {
+  const std::string path = folder + "/text";
+  std::ofstream file(path, std::ios::binary);
+  for (int i = 0; i < 700; ++i) file << "abcdefgh "[i * i % 9] << i % 10;
+  return path;
+}
+
+/// A model with dropout, so that the generator is part of the state.
+struct Run {
+  explicit Run(const std::string& text)
+      : batches(data::ByteFile(text), {.batch = 5, .length = kLength, .seed = 4}),
+        model({.block_size = kLength, .n_layer = 1, .n_head = 2, .n_embd = 16, .dropout = 0.25}),
+        optimizer(nn::parameters(model), {.lr = 1e-2}) {}
+
+  std::vector<float> take_steps(i64 count) {
+    data::Prefetch prefetch(batches, {.start = progress.position});
+    std::vector<float> losses;
+    for (i64 i = 0; i < count; ++i) {
+      const data::Batch batch = prefetch.next();
+      const Dim tokens = batch.targets.numel();
+      const Tensor loss = cross_entropy(reshape(model(batch.inputs), {tokens, 256}), reshape(batch.targets, {tokens}));
+      backward(loss);
+      optimizer.step();
+      optimizer.zero_grad();
+      losses.push_back(loss.item<float>());
+      progress = {progress.step + 1, data::following(batch.position, batches.steps_per_epoch())};
+    }
+    return losses;
+  }
+
+  data::ByteBatches batches;
+  nn::GPT model;
+  optim::AdamW optimizer;
+  train::Progress progress;
+};
+
+}  // namespace
+
+TEST_CASE("twenty steps after a checkpoint are those of the run that was not interrupted") {
+  const testing::TemporaryFolder folder;
+  const std::string text = write_text(folder.path());
+  default_generator().manual_seed(5);
+  Run run(text);
+  run.take_steps(40);  // into the second epoch
+  save_checkpoint(folder.path() + "/checkpoints", train::make_checkpoint(run.model, run.optimizer, run.progress));
+  const std::vector<float> expected = run.take_steps(20);
+
+  default_generator().manual_seed(77);
+  Run resumed(text);
+  const std::optional<Checkpoint> checkpoint = load_latest(folder.path() + "/checkpoints");
+  REQUIRE(checkpoint.has_value());
+  resumed.progress = train::restore(*checkpoint, resumed.model, resumed.optimizer);
+  CHECK(resumed.progress.step == 40);
+  CHECK(resumed.progress.position.epoch == 1);
+  CHECK(resumed.take_steps(20) == expected);
+}
+
+TEST_CASE("checkpoints of something else are refused") {
+  Checkpoint checkpoint;
+  CHECK_THROWS_WITH_AS(train::restore(checkpoint), "restore: the checkpoint has no integer \"step_state\" in its metadata", IoError);
+  checkpoint.metadata = R"({"step_state": 2})";
+  CHECK_THROWS_WITH_AS(train::restore(checkpoint), "restore: the checkpoint is of version 2; this program reads version 1",
+                       UnsupportedError);
+}
