@@ -17,6 +17,7 @@
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/random/dropout.h"
+#include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
 #include "resilin/optim/optimizer.h"
