@@ -192,7 +192,7 @@ Tensor scatter_add(const Tensor& x, i64 axis, const Tensor& index, const Tensor&
         throw ShapeError(cat("scatter_add: Expected index ", index.shape(), " to be smaller than self ", x.shape(),
                              " apart from dimension ", axis, " and to be smaller size than src ", source.shape()));
       }
-      part = slice(part, {a, 0, index.size(a), 1});
+      part = slice(part, {a, 0, index.size(a), {}});
     }
   }
   return apply_one(scatter_add_op, {x, index, part}, IndexAttrs{axis});

@@ -56,7 +56,7 @@ std::vector<Tensor> cat_vjp(const ir::VjpCall& call) {
   Dim start = 0;
   for (const Tensor& x : call.inputs) {
     const Dim stop = start + x.size(axis);
-    grads.push_back(is_floating(x.dtype()) ? cast(slice(call.grads[0], {axis, start, stop, 1}), x.dtype()) : Tensor());
+    grads.push_back(is_floating(x.dtype()) ? cast(slice(call.grads[0], {axis, start, stop, {}}), x.dtype()) : Tensor());
     start = stop;
   }
   return grads;

@@ -81,7 +81,7 @@ Tensor select(const Tensor& x, i64 axis, i64 position) {
   const Dim start = position < 0 ? size + Dim(position) : Dim(position);
   Shape shape = x.shape();
   shape.erase(shape.begin() + a);
-  return reshape(slice(x, {a, start, start + Dim(1), 1}), shape);
+  return reshape(slice(x, {a, start, start + Dim(1), {}}), shape);
 }
 
 Tensor flatten(const Tensor& x, i64 start, i64 end) {

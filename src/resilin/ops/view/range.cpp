@@ -27,8 +27,8 @@ std::vector<ir::Type> infer_slice(InferContext& c) {
   require_less_equal(c, 0, attrs.start, "start is negative");
   require_less_equal(c, attrs.start, attrs.stop, "stop lies before start");
   require_less_equal(c, attrs.stop, shape[axis], "stop lies beyond the axis");
-  require_less_equal(c, 1, attrs.step, "step is less than 1");
-  shape[axis] = ceil_div(attrs.stop - attrs.start, attrs.step);
+  if (attrs.step) require_less_equal(c, 1, *attrs.step, "step is less than 1");
+  shape[axis] = ceil_div(attrs.stop - attrs.start, attrs.distance());
   return {{c.dtype(0), shape, {}}};
 }
 ViewMap slice_map(ViewContext& c) {
@@ -37,7 +37,7 @@ ViewMap slice_map(ViewContext& c) {
   const i64 ndim = static_cast<i64>(c.index().size());
   for (i64 a = 0; a < ndim; ++a) {
     const Dim at = c.index()[static_cast<std::size_t>(a)];
-    map.source.push_back(a == (attrs.axis + ndim) % ndim ? attrs.start + at * attrs.step : at);
+    map.source.push_back(a == (attrs.axis + ndim) % ndim ? attrs.start + at * attrs.distance() : at);
   }
   return map;
 }
@@ -46,7 +46,7 @@ void slice_reference(ir::ReferenceCall& call) {
   const i64 ndim = static_cast<i64>(call.input(0).shape.size());
   const std::size_t axis = static_cast<std::size_t>((attrs.axis + ndim) % ndim);
   reference_view(call, [&](std::vector<i64> index, i64) {
-    index[axis] = attrs.start.value() + index[axis] * attrs.step.value();
+    index[axis] = attrs.start.value() + index[axis] * attrs.distance().value();
     return ir::ravel(index, call.input(0).shape);
   });
 }
@@ -56,13 +56,13 @@ std::vector<Tensor> slice_vjp(const ir::VjpCall& call) {
   const Tensor& x = call.inputs[0];
   const std::size_t axis = static_cast<std::size_t>(attrs.axis < 0 ? attrs.axis + x.ndim() : attrs.axis);
   Tensor g = call.grads[0];
-  if (!(attrs.step == 1)) {
+  if (attrs.step) {
     Shape split = g.shape();
     split.insert(split.begin() + axis + 1, 1);
     Shape joined = g.shape();
-    joined[axis] = joined[axis] * attrs.step;
+    joined[axis] = joined[axis] * *attrs.step;
     Shape after(split.size(), Dim(0));
-    after[axis + 1] = attrs.step - Dim(1);
+    after[axis + 1] = *attrs.step - Dim(1);
     g = reshape(pad(reshape(g, split), PadAttrs{Shape(split.size(), Dim(0)), after}), joined);
   }
   Shape before(g.shape().size(), Dim(0));
@@ -74,8 +74,8 @@ std::vector<Tensor> slice_vjp(const ir::VjpCall& call) {
 std::vector<ir::Sample> slice_samples() {
   const Dim m = size_symbol(0);
   const Dim n = size_symbol(1);
-  return {{{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{1, 1, n, 2}), {3, 37}},
-          {{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{0, 0, m - Dim(1), 1}), {5, 37}}};
+  return {{{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{1, 1, n, Dim(2)}), {3, 37}},
+          {{{.shape = {m, n}}}, ir::attrs_of(SliceAttrs{0, 0, m - Dim(1), {}}), {5, 37}}};
 }
 
 // --- flip ------------------------------------------------------------------------------------------------------------------------------
@@ -218,10 +218,14 @@ Tensor slice(const Tensor& x, i64 axis, i64 start, i64 stop, i64 step) {
   const Dim size = x.size(a);
   const auto position = [&](i64 at) -> Dim { return at < 0 ? max(Dim(0), size + Dim(at)) : min(Dim(at), size); };
   const Dim from = position(start);
-  return apply_one(slice_op, {x}, SliceAttrs{a, from, max(from, position(stop)), step});
+  return slice(x, {a, from, max(from, position(stop)), step});
 }
 
-Tensor slice(const Tensor& x, const SliceAttrs& attrs) { return apply_one(slice_op, {x}, attrs); }
+Tensor slice(const Tensor& x, const SliceAttrs& attrs) {
+  SliceAttrs own = attrs;
+  if (own.step && *own.step == 1) own.step.reset();
+  return apply_one(slice_op, {x}, own);
+}
 
 Tensor index(const Tensor& x, std::span<const Index> indices) {
   Tensor result = x;
@@ -237,7 +241,7 @@ Tensor index(const Tensor& x, std::span<const Index> indices) {
     const bool select = at.kind == AxisIndex::Kind::Select;
     const i64 stop = select ? at.start + 1 : at.stop;
     const bool whole = at.start == 0 && at.step == 1 && Dim(stop) == result.size(axis);
-    if (!whole) result = apply_one(slice_op, {result}, SliceAttrs{axis, at.start, stop, at.step});
+    if (!whole) result = slice(result, {axis, at.start, stop, at.step});
     if (!select) shape.push_back(result.size(axis));
     reshaped = reshaped || select;
     ++axis;

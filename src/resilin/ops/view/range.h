@@ -1,6 +1,7 @@
 // src/resilin/ops/view/range.h -- views that choose or add positions along axes: slice, flip, pad, and indexing.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "resilin/dispatch/apply.h"
@@ -15,13 +16,14 @@ struct SliceAttrs {
   i64 axis = 0;
   Dim start = 0;
   Dim stop = 0;
-  Dim step = 1;
+  std::optional<Dim> step;  // absent: 1, which kernels and gradients know then
   static constexpr auto fields() {
     return std::tuple{field("axis", &SliceAttrs::axis, "Axis that is cut."),
                       field("start", &SliceAttrs::start, "First position, in [0, size]."),
                       field("stop", &SliceAttrs::stop, "One past the last position, in [start, size]."),
-                      field("step", &SliceAttrs::step, "Distance of positions, >= 1.")};
+                      field("step", &SliceAttrs::step, "Distance of positions, >= 1; absent: 1.")};
   }
+  Dim distance() const { return step.value_or(Dim(1)); }
 };
 struct FlipAttrs {
   SmallVector<i64, 5> axes;
