@@ -65,11 +65,11 @@ TEST_CASE("no more batches than the depth are made ahead, and as many are") {
         return empty_batch(position);
       },
       1000, {.depth = 3});
-  CHECK(comes_true([&] { return made == 3; }));
+  REQUIRE(comes_true([&] { return made == 3; }));
   for (i64 i = 0; i < 50; ++i) {
     CHECK(prefetch.next().position == Position{0, i});
     CHECK(made <= i + 4);
-    CHECK(comes_true([&] { return made == i + 4; }));
+    REQUIRE(comes_true([&] { return made == i + 4; }));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK(made == 53);
@@ -101,7 +101,7 @@ TEST_CASE("it ends at once, full, waiting, failed or never used") {
           throw IoError("x");
         },
         1);
-    CHECK(comes_true([&] { return failed.load(); }));
+    REQUIRE(comes_true([&] { return failed.load(); }));
   }
 }
 
