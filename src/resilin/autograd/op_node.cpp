@@ -7,14 +7,13 @@
 
 namespace resilin::tape {
 
-OpNode::OpNode(RecordedCall call) : call_(std::move(call)) {
-  if (call_.vjp != nullptr) {
-    reads_ = reads_of(call_);
-  } else {
-    reads_ = {.inputs = 0, .outputs = 0};
-  }
-  outputs = call_.outputs;
+OpNode::OpNode(const ir::OpDef& op, ir::Vjp vjp, ir::Attrs attrs) : call_{.op = &op, .vjp = vjp, .attrs = std::move(attrs)} {
   sequence = next_sequence();
+}
+
+void OpNode::find_reads() {
+  call_.outputs = outputs;
+  reads_ = call_.vjp == nullptr ? Reads{.inputs = 0, .outputs = 0} : reads_of(call_);
 }
 
 void OpNode::save_input(std::size_t i, const Tensor& x) { saved_.emplace_back(i, SavedTensor(x)); }

@@ -9,7 +9,10 @@ namespace resilin::tape {
 /// Keeps what the op's vjp reads, and runs it.
 class OpNode final : public Node {
  public:
-  explicit OpNode(RecordedCall call);
+  /// The caller fills in the outputs, the call's inputs and what is wanted, and then asks find_reads once.
+  OpNode(const ir::OpDef& op, ir::Vjp vjp, ir::Attrs attrs);
+  RecordedCall& call() { return call_; }
+  void find_reads();
   std::string name() const override { return backward_name(call_.op->name); }
   Gradients run(std::span<Tensor> grads) override;
   void release() override;
@@ -19,7 +22,6 @@ class OpNode final : public Node {
   bool reads_output(std::size_t o) const { return (reads_.outputs & place_bit(o)) != 0; }
   void save_input(std::size_t i, const Tensor& x);
   void save_output(std::size_t o, const Tensor& y);
-  const RecordedCall& call() const { return call_; }
 
  private:
   bool passes_on(std::span<const Tensor> grads) const;

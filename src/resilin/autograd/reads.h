@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "resilin/autograd/tape.h"
 #include "resilin/ir/op.h"
@@ -20,8 +21,8 @@ struct RecordedCall {
   ir::Vjp vjp = nullptr;
   ir::Attrs attrs;
   SmallVector<RecordedInput, 2> inputs = {};
-  SmallVector<GradType, 1> outputs = {};
-  std::uint64_t wanted = 0;  // bit i: input i requires a gradient; bit 63 stands for all from there on
+  std::span<const GradType> outputs = {};  // of its node
+  std::uint64_t wanted = 0;                // bit i: input i requires a gradient; bit 63 stands for all from there on
 };
 
 struct BackwardOp;

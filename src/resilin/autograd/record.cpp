@@ -32,18 +32,21 @@ bool any_defined(std::span<const Edge> edges) {
   return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.defined(); });
 }
 
-std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges, SmallVector<GradType, 1> outputs) {
-  RecordedCall recorded{.op = &call.op, .vjp = vjp_of(call.op), .attrs = call.op.attrs == nullptr ? ir::Attrs() : ir::Attrs(call.attrs)};
+std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges, std::span<const Tensor> outputs) {
+  static const ir::Attrs kNone;
+  const std::shared_ptr<OpNode> node =
+      std::make_shared<OpNode>(call.op, vjp_of(call.op), call.op.attrs == nullptr ? kNone : ir::Attrs(call.attrs));
+  RecordedCall& recorded = node->call();
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const Input& input = call.inputs[i];
     RecordedInput& to = recorded.inputs.emplace_back();
-    if (input.is_tensor()) to.type = GradType{input.tensor().dtype(), input.tensor().shape()};
+    if (input.is_tensor()) to.type.emplace(input.tensor().dtype(), input.tensor().shape());
     if (input.is_number()) to.number = input.number();
     if (edges[i].defined()) recorded.wanted |= place_bit(i);
   }
-  recorded.outputs = std::move(outputs);
-  const std::shared_ptr<OpNode> node = std::make_shared<OpNode>(std::move(recorded));
+  for (const Tensor& y : outputs) node->outputs.emplace_back(y.dtype(), y.shape());
   node->edges = std::move(edges);
+  node->find_reads();
   return node;
 }
 
@@ -57,9 +60,7 @@ Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
   const Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
   const auto is_differentiable = [](const Tensor& y) { return is_floating(y.dtype()); };
   if (std::none_of(outputs.begin(), outputs.end(), is_differentiable)) return outputs;
-  SmallVector<GradType, 1> types;
-  for (const Tensor& y : outputs) types.push_back({y.dtype(), y.shape()});
-  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), std::move(types));
+  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), outputs);
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i].is_tensor() && node->reads_input(i)) node->save_input(i, call.inputs[i].tensor());
   }
@@ -115,7 +116,7 @@ void save_inputs_of_write(const OpCall& call, OpNode& node) {
 
 Outputs record_write(const OpCall& call, SmallVector<Edge, 2> edges) {
   const Tensor& destination = *call.destination;
-  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), {GradType{destination.dtype(), destination.shape()}});
+  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), {&destination, 1});
   save_inputs_of_write(call, *node);
   Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, &destination);
   if (node->reads_output(0)) node->save_output(0, destination);

@@ -51,6 +51,8 @@ struct Edge {
 struct GradType {
   DType dtype = DType::F32;
   Shape shape = {};
+  GradType() = default;
+  GradType(DType of, const Shape& sizes) : dtype(of), shape(sizes) {}
 };
 
 /// The rarely used parts of a node.
