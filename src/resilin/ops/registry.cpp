@@ -14,9 +14,12 @@
 #include "resilin/ops/join/cat.h"
 #include "resilin/ops/norm/layer_norm.h"
 #include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/pointwise/clamp.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/elementary.h"
+#include "resilin/ops/pointwise/power.h"
 #include "resilin/ops/pointwise/select.h"
+#include "resilin/ops/pointwise/unary.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/scan/cumsum.h"
@@ -24,6 +27,7 @@
 #include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
+#include "resilin/ops/view/triangle.h"
 
 namespace resilin {
 namespace {
@@ -34,9 +38,9 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps, kGeluOps,      kSoftmaxOps,
-      kReduceOps,     kCumsumOps,     kShapeOps,      kRangeOps,   kAxesOps,   kFillOps,      kUniformOps,
-      kGatherOps,     kIndexAddOps,   kNonzeroOps,    kCatOps,     kMatmulOps, kLayerNormOps, kSortOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,  kGeluOps,   kSoftmaxOps,  kReduceOps,  kCumsumOps,
+      kShapeOps,      kRangeOps,      kAxesOps,       kFillOps,    kUniformOps, kGatherOps, kIndexAddOps, kNonzeroOps, kCatOps,
+      kMatmulOps,     kLayerNormOps,  kSortOps,       kUnaryOps,   kPowerOps,   kClampOps,  kTriangleOps,
   };
   return kFamilies;
 }
