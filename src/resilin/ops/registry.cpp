@@ -21,7 +21,10 @@
 #include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/pointwise/unary.h"
 #include "resilin/ops/random/uniform.h"
+#include "resilin/ops/reduce/extreme.h"
+#include "resilin/ops/reduce/norm.h"
 #include "resilin/ops/reduce/reduce.h"
+#include "resilin/ops/reduce/variance.h"
 #include "resilin/ops/scan/cumsum.h"
 #include "resilin/ops/sort/sort.h"
 #include "resilin/ops/view/axes.h"
@@ -38,9 +41,10 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps, kSelectOps,  kGeluOps,   kSoftmaxOps,  kReduceOps,  kCumsumOps,
-      kShapeOps,      kRangeOps,      kAxesOps,       kFillOps,    kUniformOps, kGatherOps, kIndexAddOps, kNonzeroOps, kCatOps,
-      kMatmulOps,     kLayerNormOps,  kSortOps,       kUnaryOps,   kPowerOps,   kClampOps,  kTriangleOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps,  kSelectOps,  kGeluOps,      kSoftmaxOps,
+      kReduceOps,     kCumsumOps,     kShapeOps,      kRangeOps,    kAxesOps,    kFillOps,      kUniformOps,
+      kGatherOps,     kIndexAddOps,   kNonzeroOps,    kCatOps,      kMatmulOps,  kLayerNormOps, kSortOps,
+      kUnaryOps,      kPowerOps,      kClampOps,      kTriangleOps, kExtremeOps, kVarianceOps,  kNormOps,
   };
   return kFamilies;
 }
