@@ -33,6 +33,8 @@
 #include "resilin/ops/pointwise/power.h"
 #include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/pointwise/unary.h"
+#include "resilin/ops/random/discrete.h"
+#include "resilin/ops/random/normal.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/extreme.h"
 #include "resilin/ops/reduce/norm.h"

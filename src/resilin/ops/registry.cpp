@@ -20,6 +20,8 @@
 #include "resilin/ops/pointwise/power.h"
 #include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/pointwise/unary.h"
+#include "resilin/ops/random/discrete.h"
+#include "resilin/ops/random/normal.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/extreme.h"
 #include "resilin/ops/reduce/norm.h"
@@ -41,10 +43,10 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps,  kSelectOps,  kGeluOps,      kSoftmaxOps,
-      kReduceOps,     kCumsumOps,     kShapeOps,      kRangeOps,    kAxesOps,    kFillOps,      kUniformOps,
-      kGatherOps,     kIndexAddOps,   kNonzeroOps,    kCatOps,      kMatmulOps,  kLayerNormOps, kSortOps,
-      kUnaryOps,      kPowerOps,      kClampOps,      kTriangleOps, kExtremeOps, kVarianceOps,  kNormOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps,   kSelectOps, kGeluOps,     kSoftmaxOps, kReduceOps,
+      kCumsumOps,     kShapeOps,      kRangeOps,      kAxesOps,      kFillOps,   kUniformOps,  kGatherOps,  kIndexAddOps,
+      kNonzeroOps,    kCatOps,        kMatmulOps,     kLayerNormOps, kSortOps,   kUnaryOps,    kPowerOps,   kClampOps,
+      kTriangleOps,   kExtremeOps,    kVarianceOps,   kNormOps,      kNormalOps, kDiscreteOps,
   };
   return kFamilies;
 }

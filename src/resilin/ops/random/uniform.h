@@ -1,4 +1,4 @@
-// src/resilin/ops/random/uniform.h -- uniform random numbers in [0, 1).
+// src/resilin/ops/random/uniform.h -- uniform random numbers: rand, uniform_.
 #pragma once
 
 #include <initializer_list>
@@ -23,5 +23,8 @@ RESILIN_API Tensor rand(std::span<const Dim> shape, DType dtype = DType::F32, Ge
 RESILIN_API Tensor rand(std::initializer_list<Dim> shape, DType dtype = DType::F32, Generator* generator = nullptr);
 /// The function behind it: the same numbers for the same seed and offset (integers).
 RESILIN_API Tensor rand_at(std::span<const Dim> shape, Number seed, Number offset, DType dtype = DType::F32);
+/// x filled with numbers in [low, high]: those of rand times high - low, plus low, each step rounded to x's dtype. Gives back x.
+/// ArgumentError where low > high; DtypeError; UnsupportedError while tracing.
+RESILIN_API const Tensor& uniform_(const Tensor& x, double low = 0, double high = 1, Generator* generator = nullptr);
 
 }  // namespace resilin
