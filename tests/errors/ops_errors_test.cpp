@@ -111,6 +111,18 @@ TEST_CASE("arithmetic refuses shapes, dtypes, divisors and destinations that do 
          assign(blank({2, 3}), blank({4}));
        },
        typeid(ShapeError), "assign: the value cannot be broadcast to the destination: value is [4], destination is [2, 3]"},
+      {[] {
+         pow(make<i64>({2, 3}), make<i64>({1, -1}));
+       },
+       typeid(ArgumentError),
+       "pow: integers to negative integer powers are not allowed: 'exponent' holds -1 at element 1; it must be at least 0"},
+      {[] { pow(blank({2}, DType::U8), -2); }, typeid(ArgumentError),
+       "pow: integers to negative integer powers are not allowed: 'exponent' holds -2 at element 0; it must be at least 0"},
+      {[] { pow(blank({2}, DType::Bool), blank({2}, DType::Bool)); }, typeid(DtypeError),
+       "pow: not implemented for dtype bool; it takes u8 i32 i64 f16 bf16 f32 f64"},
+      {[] { floor(blank({2}, DType::Bool)); }, typeid(DtypeError),
+       "floor: not implemented for dtype bool; it takes u8 i32 i64 f16 bf16 f32 f64"},
+      {[&] { exp_(whole); }, typeid(DtypeError), "exp: result type f32 can't be cast to the desired output type i64"},
   });
 }
 
@@ -134,6 +146,12 @@ TEST_CASE("comparisons and choices refuse what has no common shape or dtype") {
        "relu: not implemented for dtype bool; it takes u8 i32 i64 f16 bf16 f32 f64"},
       {[] { gelu(blank({2}, DType::I64)); }, typeid(DtypeError), "gelu: not implemented for dtype i64; it takes f16 bf16 f32 f64"},
       {[] { silu(blank({2}, DType::I64)); }, typeid(DtypeError), "silu: not implemented for dtype i64; it takes f16 bf16 f32 f64"},
+      {[] { clamp(blank({2})); }, typeid(ArgumentError), "clamp: At least one of 'min' or 'max' must not be None"},
+      {[] { logical_and(blank({2}), blank({2}, DType::C64)); }, typeid(DtypeError), "logical_and: not implemented for dtype c64"},
+      {[] { masked_fill(blank({2}), blank({2}), 1); }, typeid(DtypeError),
+       "masked_fill: masked_fill only supports boolean masks, but got mask with dtype f32"},
+      {[&] { masked_fill(blank({2}), yes, blank({2})); }, typeid(ShapeError),
+       "masked_fill: masked_fill only supports a 0-dimensional value tensor, but got tensor with 1 dimension(s)."},
   });
 }
 
@@ -200,6 +218,20 @@ TEST_CASE("reductions, scans, sort and norms refuse axes and dtypes they cannot 
          layer_norm(blank({2, 3}, DType::I64), {3});
        },
        typeid(DtypeError), "layer_norm: not implemented for dtype i64; it takes f16 bf16 f32 f64"},
+      {[] { var(blank({2}, DType::I64)); }, typeid(DtypeError), "var: not implemented for dtype i64; it takes f16 bf16 f32 f64"},
+      {[] {
+         var(blank({2, 3}), {.axes = {2}});
+       },
+       typeid(IndexError), "var: Dimension out of range (expected to be in range of [-2, 1], but got 2)"},
+      {[] {
+         norm(blank({0, 3}), kInfinity, {{0}});
+       },
+       typeid(IndexError), "norm: Expected reduction dim 0 to have non-zero size: shape is [0, 3]"},
+      {[] {
+         norm(blank({0, 3}), -1);
+       },
+       typeid(IndexError),
+       "norm: cannot compute the -1 norm on an empty tensor because the operation does not have an identity: shape is [0, 3]"},
   });
 }
 
@@ -265,6 +297,23 @@ TEST_CASE("views refuse shapes, axes and positions outside the tensor") {
       {[&] { flatten(x, 1, 0); }, typeid(ArgumentError), "flatten: start_dim cannot come after end_dim: they are 1 and 0"},
       {[] { clone(blank({2}, DType::C64)); }, typeid(DtypeError),
        "clone: not implemented for dtype c64; it takes bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 f8e4m3fn f8e5m2"},
+      {[] { tril(blank({2})); }, typeid(ShapeError), "tril: input tensor must have at least 2 dimensions: shape is [2]"},
+      {[] { narrow(blank({}), 0, 0, 1); }, typeid(ArgumentError), "narrow: narrow() cannot be applied to a 0-dim tensor."},
+      {[&] { narrow(x, 1, 0, -1); }, typeid(ArgumentError), "narrow: narrow(): length must be non-negative: it is -1"},
+      {[&] { narrow(x, 1, 2, 2); }, typeid(ArgumentError), "narrow: start (2) + length (2) exceeds dimension size (3)"},
+      {[] { split(blank({}), 1); }, typeid(ArgumentError), "split: split expects at least a 1-dimensional tensor"},
+      {[&] { split(x, -1); }, typeid(ArgumentError), "split: split expects split_size be non-negative, but got split_size=-1"},
+      {[&] { split(x, 0); }, typeid(ArgumentError), "split: split_size can only be 0 if dimension size is 0, but got dimension size of 2"},
+      {[&] {
+         split(x, {1, 2});
+       },
+       typeid(ArgumentError),
+       "split: split_with_sizes expects split_sizes to sum exactly to 2 (input tensor's size at dimension 0), but got split_sizes=[1, 2]"},
+      {[&] {
+         split(x, {3, -1});
+       },
+       typeid(ArgumentError), "split: split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=[3, -1]"},
+      {[&] { chunk(x, 0); }, typeid(ArgumentError), "chunk: chunk expects `chunks` to be greater than 0, got: 0"},
   });
 }
 
@@ -286,6 +335,22 @@ TEST_CASE("creation refuses negative sizes, endless ranges and dtypes without nu
       {[] { rand({2}, DType::I64); }, typeid(DtypeError), "rand: not implemented for dtype i64; it makes f16 bf16 f32 f64"},
       {[] { rand({-2}); }, typeid(ShapeError), "rand: negative dimension -2: shape is [-2]; sizes must be at least 0"},
       {[] { rand_at(Shape{2}, 1.5, 0); }, typeid(ArgumentError), "rand: seed and offset must be integers"},
+      {[] { empty({-2}); }, typeid(ShapeError), "empty: negative dimension -2: shape is [-2]; sizes must be at least 0"},
+      {[] { eye(-2); }, typeid(ShapeError), "eye: negative dimension -2: shape is [-2, -2]; sizes must be at least 0"},
+      {[] { randn({2}, DType::I64); }, typeid(DtypeError), "randn: not implemented for dtype i64; it makes f16 bf16 f32 f64"},
+      {[] { randint(3, 3, {2}); }, typeid(ArgumentError), "randint: random_ expects 'from' to be less than 'to', but got from=3 >= to=3"},
+      {[] { randint(0, 257, {2}, DType::U8); }, typeid(ArgumentError),
+       "randint: from or to - 1 is out of bounds for u8: from is 0, to is 257"},
+      {[] { randint(std::numeric_limits<i64>::min(), 1, {2}); }, typeid(ArgumentError),
+       "randint: the range is too long: from is -9223372036854775808, to is 1; it must have less than 2^63 numbers"},
+      {[] { randint(0, 2, {2}, DType::Bool); }, typeid(DtypeError), "randint: not implemented for dtype bool"},
+      {[] { uniform_(blank({2}), 1, 0); }, typeid(ArgumentError),
+       "uniform_: uniform_ expects to return a [from, to) range, but found from=1 > to=0"},
+      {[] { normal_(blank({2}), 0, -1); }, typeid(ArgumentError), "normal_: normal expects std >= 0.0, but found std -1"},
+      {[] { bernoulli_(blank({2}), 1.5); }, typeid(ArgumentError), "bernoulli_: bernoulli_ expects p to be in [0, 1], but got p=1.5"},
+      {[] { bernoulli_(blank({2}), blank({3})); }, typeid(ShapeError),
+       "bernoulli: The size of tensor a (3) must match the size of tensor b (2) at non-singleton dimension 0"},
+      {[] { bernoulli(blank({2}, DType::I64)); }, typeid(DtypeError), "bernoulli: p must be of a floating dtype, but is i64"},
   });
 }
 
@@ -419,6 +484,72 @@ TEST_CASE("joining and products refuse sizes that do not fit together") {
   });
 }
 
+TEST_CASE("products of fixed numbers of axes and einsum refuse what their equations do not say") {
+  expect({
+      {[] {
+         mm(blank({2, 3}), blank({3}));
+       },
+       typeid(ShapeError), "mm: expected a 2D and a 2D tensor: a is [2, 3], b is [3]"},
+      {[] {
+         mm(blank({2, 3}), blank({2, 3}));
+       },
+       typeid(ShapeError), "mm: mat1 and mat2 shapes cannot be multiplied: 3 and 2; they must be equal"},
+      {[] {
+         bmm(blank({2, 3, 4}), blank({3, 4, 5}));
+       },
+       typeid(ShapeError), "bmm: numbers of matrices differ: 2 and 3; they must be equal"},
+      {[] {
+         dot(blank({2, 3}), blank({3}));
+       },
+       typeid(ShapeError), "dot: 1D tensors expected, but got 2D and 1D tensors"},
+      {[] { dot(blank({2}), blank({3})); }, typeid(ShapeError),
+       "dot: inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements"},
+      {[] { einsum("", {}); }, typeid(ArgumentError), "einsum: must provide at least one operand"},
+      {[] {
+         einsum("ij,jk", {blank({2, 3})});
+       },
+       typeid(ArgumentError), "einsum: fewer operands were provided than specified in the equation: 1 for 'ij,jk'"},
+      {[] {
+         einsum("i", {blank({2}), blank({2})});
+       },
+       typeid(ArgumentError), "einsum: more operands were provided than specified in the equation: 2 for 'i'"},
+      {[] { einsum("ij", {blank({2})}); }, typeid(ArgumentError),
+       "einsum: the number of subscripts in the equation (2) does not match the number of dimensions (1) for operand 0 and no ellipsis was "
+       "given"},
+      {[] { einsum("ij...", {blank({2})}); }, typeid(ArgumentError),
+       "einsum: the number of subscripts in the equation (2) is more than the number of dimensions (1) for operand 0"},
+      {[] {
+         einsum("i1", {blank({2, 2})});
+       },
+       typeid(ArgumentError),
+       "einsum: invalid subscript given at index 1 in the equation string, subscripts must be in [a-zA-Z]: equation is 'i1'"},
+      {[] {
+         einsum("i.j", {blank({2, 2})});
+       },
+       typeid(ArgumentError), "einsum: found '.' that is not part of any ellipsis ('...')"},
+      {[] {
+         einsum("......", {blank({2, 2})});
+       },
+       typeid(ArgumentError), "einsum: found '.' for which an ellipsis was already found"},
+      {[] {
+         einsum("ij->ii", {blank({2, 2})});
+       },
+       typeid(ArgumentError), "einsum: output subscript i appears more than once in the output"},
+      {[] {
+         einsum("ij->k", {blank({2, 2})});
+       },
+       typeid(ArgumentError), "einsum: output subscript k does not appear in the equation for any input operand"},
+      {[] {
+         einsum("ii", {blank({2, 3})});
+       },
+       typeid(ShapeError), "einsum: subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"},
+      {[] {
+         einsum("ij,jk", {blank({2, 3}), blank({4, 5})});
+       },
+       typeid(ShapeError), "einsum: subscript j has size 4 for operand 1 which does not broadcast with previously seen size 3"},
+  });
+}
+
 TEST_CASE("a graph refuses sizes outside its declarations, captured data and generators") {
   const Tensor captured = blank({2, 3});
   expect({
@@ -446,5 +577,11 @@ TEST_CASE("a graph refuses sizes outside its declarations, captured data and gen
          exp(leaked);
        },
        typeid(ArgumentError), "exp: a traced tensor is used outside its trace; it holds no data"},
+      {[] {
+         run_traced([](const Tensor& x) { return uniform_(x); }, blank({2, 3}));
+       },
+       typeid(UnsupportedError),
+       "uniform_: a generator is read while tracing, so every run would draw the same numbers; use rand_at with seed and offset as "
+       "arguments"},
   });
 }

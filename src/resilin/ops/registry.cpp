@@ -20,18 +20,26 @@
 #include "resilin/ops/norm/rms_norm.h"
 #include "resilin/ops/optimizer/update.h"
 #include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/pointwise/clamp.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/elementary.h"
+#include "resilin/ops/pointwise/power.h"
 #include "resilin/ops/pointwise/select.h"
+#include "resilin/ops/pointwise/unary.h"
+#include "resilin/ops/random/discrete.h"
 #include "resilin/ops/random/dropout.h"
 #include "resilin/ops/random/normal.h"
 #include "resilin/ops/random/uniform.h"
+#include "resilin/ops/reduce/extreme.h"
+#include "resilin/ops/reduce/norm.h"
 #include "resilin/ops/reduce/reduce.h"
+#include "resilin/ops/reduce/variance.h"
 #include "resilin/ops/scan/cumsum.h"
 #include "resilin/ops/sort/sort.h"
 #include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/range.h"
 #include "resilin/ops/view/shape.h"
+#include "resilin/ops/view/triangle.h"
 
 namespace resilin {
 namespace {
@@ -42,10 +50,11 @@ constexpr const ir::OpDef* kDispatchTable[] = {&cast_op, &assign_op};
 
 std::span<const OpTable> op_families() {
   static const OpTable kFamilies[] = {
-      kDispatchTable, kArithmeticOps, kElementaryOps,   kCompareOps,   kSelectOps, kGeluOps,    kSoftmaxOps,   kReduceOps,
-      kCumsumOps,     kShapeOps,      kRangeOps,        kAxesOps,      kFillOps,   kUniformOps, kGatherOps,    kIndexAddOps,
-      kNonzeroOps,    kCatOps,        kMatmulOps,       kLayerNormOps, kSortOps,   kRmsNormOps, kEmbeddingOps, kLinearOps,
-      kAttentionOps,  kDropoutOps,    kCrossEntropyOps, kOptimizerOps, kNormalOps,
+      kDispatchTable, kArithmeticOps, kElementaryOps, kCompareOps,      kSelectOps,    kGeluOps,     kSoftmaxOps, kReduceOps,
+      kCumsumOps,     kShapeOps,      kRangeOps,      kAxesOps,         kFillOps,      kUniformOps,  kGatherOps,  kIndexAddOps,
+      kNonzeroOps,    kCatOps,        kMatmulOps,     kLayerNormOps,    kSortOps,      kUnaryOps,    kPowerOps,   kClampOps,
+      kTriangleOps,   kExtremeOps,    kVarianceOps,   kNormOps,         kNormalOps,    kDiscreteOps, kRmsNormOps, kEmbeddingOps,
+      kLinearOps,     kAttentionOps,  kDropoutOps,    kCrossEntropyOps, kOptimizerOps,
   };
   return kFamilies;
 }

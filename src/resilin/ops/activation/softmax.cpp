@@ -10,6 +10,7 @@
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/pointwise/gradient.h"
+#include "resilin/ops/reduce/extreme.h"
 #include "resilin/ops/reduce/reduce.h"
 
 namespace resilin {

@@ -1,8 +1,10 @@
-// src/resilin/ops/create/fill.cpp -- tensors of numbers: full, zeros, ones, arange, and a size as a tensor.
+// src/resilin/ops/create/fill.cpp -- new tensors: full, zeros, ones, empty, eye, arange, and a size as a tensor.
 #include "resilin/ops/create/fill.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "resilin/dispatch/trace.h"
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/size_rule.h"
 
@@ -101,6 +103,50 @@ constexpr OpDef arange_op{
     .samples = arange_samples,
 };
 
+// --- eye -----------------------------------------------------------------------------------------------------------------------------
+std::vector<ir::Type> infer_eye(ir::InferContext& c) {
+  const EyeAttrs& attrs = c.attrs<EyeAttrs>();
+  if (is_complex(attrs.dtype)) refuse_dtype(c.op(), attrs.dtype);
+  const Shape shape{attrs.rows, attrs.columns};
+  ops::require_sizes(c, shape);
+  return {{attrs.dtype, shape, {}}};
+}
+Scalar eye_formula(PointwiseContext& c) {
+  const Dim columns = c.attrs<EyeAttrs>().columns;
+  const Scalar row = Scalar::integer(floordiv(c.element(), columns));
+  const Scalar column = Scalar::integer(mod(c.element(), columns));
+  return loop::cast(loop::equal(row, column), compute_dtype(c.output_dtype()));
+}
+void eye_reference(ir::ReferenceCall& call) {
+  ir::Array& out = call.output();
+  for (i64 i = 0; i < std::min(out.shape[0], out.shape[1]); ++i) {
+    const i64 at = i * out.shape[1] + i;
+    if (out.is_real()) {
+      out.set(at, 1);
+    } else {
+      out.set_integer(at, 1);
+    }
+  }
+}
+std::vector<ir::Sample> eye_samples() {
+  std::vector<ir::Sample> samples;
+  for (const DType dtype : {DType::F32, DType::BF16, DType::I64, DType::Bool}) {
+    samples.push_back({{}, ir::attrs_of(EyeAttrs{Dim::symbol('s', 0), Dim::symbol('s', 1), dtype}), {5, 37}});
+  }
+  samples.push_back({{}, ir::attrs_of(EyeAttrs{Dim::symbol('s', 0), Dim::symbol('s', 0), DType::F64}), {9}});
+  return samples;
+}
+
+constexpr OpDef eye_op{
+    .name = "eye",
+    .doc = "1 on the main diagonal, 0 elsewhere.",
+    .attrs = &ir::kAttrsInfo<EyeAttrs>,
+    .infer = infer_eye,
+    .lower = ir::Pointwise{eye_formula},
+    .reference = eye_reference,
+    .samples = eye_samples,
+};
+
 // --- size_tensor ---------------------------------------------------------------------------------------------------------------------
 std::vector<ir::Sample> size_samples() { return {{{}, ir::attrs_of(SizeAttrs{Dim::symbol('s', 0) * Dim(2)}), {37}}}; }
 
@@ -116,7 +162,7 @@ constexpr OpDef size_tensor_op{
     .samples = size_samples,
 };
 
-constexpr const OpDef* kTable[] = {&full_op, &arange_op, &size_tensor_op};
+constexpr const OpDef* kTable[] = {&full_op, &arange_op, &eye_op, &size_tensor_op};
 
 Tensor filled(std::span<const Dim> shape, Number value, DType dtype) { return apply_one(full_op, {value}, FillAttrs{Shape(shape), dtype}); }
 
@@ -150,6 +196,18 @@ Tensor zeros(std::span<const Dim> shape, DType dtype) { return filled(shape, 0, 
 Tensor zeros(std::initializer_list<Dim> shape, DType dtype) { return zeros(std::span<const Dim>(shape.begin(), shape.size()), dtype); }
 Tensor ones(std::span<const Dim> shape, DType dtype) { return filled(shape, 1, dtype); }
 Tensor ones(std::initializer_list<Dim> shape, DType dtype) { return ones(std::span<const Dim>(shape.begin(), shape.size()), dtype); }
+Tensor empty(std::span<const Dim> shape, DType dtype) {
+  if (active_tracer() != nullptr) return zeros(shape, dtype);
+  for (const Dim size : shape) {
+    if (size.value() < 0) throw ShapeError(cat("empty: negative dimension ", size, ": shape is ", shape, "; sizes must be at least 0"));
+  }
+  return Tensor::allocate(shape, dtype);
+}
+Tensor empty(std::initializer_list<Dim> shape, DType dtype) { return empty(std::span<const Dim>(shape.begin(), shape.size()), dtype); }
+Tensor empty_like(const Tensor& x, std::optional<DType> dtype) { return empty(x.shape(), dtype.value_or(x.dtype())); }
+Tensor eye(Dim rows, std::optional<Dim> columns, DType dtype) {
+  return apply_one(eye_op, {}, EyeAttrs{rows, columns.value_or(rows), dtype});
+}
 Tensor full_like(const Tensor& x, Number value, std::optional<DType> dtype) { return filled(x.shape(), value, dtype.value_or(x.dtype())); }
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 0, dtype); }
 Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return full_like(x, 1, dtype); }

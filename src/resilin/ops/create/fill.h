@@ -1,4 +1,4 @@
-// src/resilin/ops/create/fill.h -- tensors of numbers: full, zeros, ones, arange, and a size as a tensor.
+// src/resilin/ops/create/fill.h -- new tensors: full, zeros, ones, empty, eye, arange, and a size as a tensor.
 #pragma once
 
 #include <initializer_list>
@@ -27,6 +27,15 @@ struct ArangeAttrs {
                       field("dtype", &ArangeAttrs::dtype, "Dtype of the result.")};
   }
 };
+struct EyeAttrs {
+  Dim rows = 0;
+  Dim columns = 0;
+  DType dtype = DType::F32;
+  static constexpr auto fields() {
+    return std::tuple{field("rows", &EyeAttrs::rows, "Number of rows."), field("columns", &EyeAttrs::columns, "Number of columns."),
+                      field("dtype", &EyeAttrs::dtype, "Dtype of the result.")};
+  }
+};
 struct SizeAttrs {
   Dim size = 0;
   static constexpr auto fields() { return std::tuple{field("size", &SizeAttrs::size, "The size.")}; }
@@ -39,6 +48,12 @@ RESILIN_API Tensor zeros(std::span<const Dim> shape, DType dtype = DType::F32);
 RESILIN_API Tensor zeros(std::initializer_list<Dim> shape, DType dtype = DType::F32);
 RESILIN_API Tensor ones(std::span<const Dim> shape, DType dtype = DType::F32);
 RESILIN_API Tensor ones(std::initializer_list<Dim> shape, DType dtype = DType::F32);
+/// Row-major with elements that are not set; zeros while tracing. ShapeError for negative sizes.
+RESILIN_API Tensor empty(std::span<const Dim> shape, DType dtype = DType::F32);
+RESILIN_API Tensor empty(std::initializer_list<Dim> shape, DType dtype = DType::F32);
+RESILIN_API Tensor empty_like(const Tensor& x, std::optional<DType> dtype = std::nullopt);
+/// 1 on the main diagonal, 0 elsewhere: [rows, columns], square unless columns are given. ShapeError for negative sizes; DtypeError for complex ones.
+RESILIN_API Tensor eye(Dim rows, std::optional<Dim> columns = std::nullopt, DType dtype = DType::F32);
 /// Row-major, of x's shape and, unless another is given, dtype.
 RESILIN_API Tensor full_like(const Tensor& x, Number value, std::optional<DType> dtype = std::nullopt);
 RESILIN_API Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = std::nullopt);

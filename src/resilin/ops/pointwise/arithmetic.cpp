@@ -219,5 +219,6 @@ const Tensor& add_(const Tensor& x, Input y) { return apply_into(x, add_op, {x, 
 const Tensor& sub_(const Tensor& x, Input y) { return apply_into(x, sub_op, {x, y}); }
 const Tensor& mul_(const Tensor& x, Input y) { return apply_into(x, mul_op, {x, y}); }
 const Tensor& div_(const Tensor& x, Input y) { return apply_into(x, div_op, {x, y}); }
+const Tensor& neg_(const Tensor& x) { return apply_into(x, neg_op, {x}); }
 
 }  // namespace resilin

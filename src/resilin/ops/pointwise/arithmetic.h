@@ -23,6 +23,8 @@ RESILIN_API const Tensor& add_(const Tensor& x, Input y);
 RESILIN_API const Tensor& sub_(const Tensor& x, Input y);
 RESILIN_API const Tensor& mul_(const Tensor& x, Input y);
 RESILIN_API const Tensor& div_(const Tensor& x, Input y);
+/// x = -x in x's memory; gives back x.
+RESILIN_API const Tensor& neg_(const Tensor& x);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }

@@ -48,6 +48,12 @@ std::vector<Tensor> rsqrt_vjp(const ir::VjpCall& call) {
   return {mul(mul(call.grads[0], -0.5), y * y * y)};
 }
 
+// Beyond 2^48 the formulas give NaN.
+template <class Real>
+void angle_reference(ir::ReferenceCall& call, Real real) {
+  ops::reference_unary(call, [&](double x) { return std::abs(x) > 0x1p48 ? std::nan("") : real(x); });
+}
+
 constexpr OpDef exp_op = elementary({
     .name = "exp",
     .doc = "e to the power x.",
@@ -107,7 +113,50 @@ constexpr OpDef rsqrt_op = elementary({
     .samples = ops::samples_positive,
 });
 
-constexpr const OpDef* kTable[] = {&exp_op, &log_op, &tanh_op, &erf_op, &sigmoid_op, &sqrt_op, &rsqrt_op};
+constexpr OpDef reciprocal_op = elementary({
+    .name = "reciprocal",
+    .doc = "1 / x.",
+    .formula = [](PointwiseContext& c) { return 1.0 / c.input(0); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {neg(call.grads[0] * (call.outputs[0] * call.outputs[0]))}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return 1 / x; }); },
+    .samples = ops::samples_positive,
+});
+
+constexpr OpDef expm1_op = elementary({
+    .name = "expm1",
+    .doc = "e to the power x, minus 1, exact near 0.",
+    .formula = [](PointwiseContext& c) { return loop::expm1(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] * (call.outputs[0] + 1)}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::expm1(x); }); },
+});
+
+constexpr OpDef log1p_op = elementary({
+    .name = "log1p",
+    .doc = "Natural logarithm of 1 + x, exact near 0.",
+    .formula = [](PointwiseContext& c) { return loop::log1p(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] / (call.inputs[0] + 1)}; },
+    .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::log1p(x); }); },
+    .samples = ops::samples_positive,
+});
+
+constexpr OpDef sin_op = elementary({
+    .name = "sin",
+    .doc = "Sine of x.",
+    .formula = [](PointwiseContext& c) { return loop::sin(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] * cos(call.inputs[0])}; },
+    .reference = [](ir::ReferenceCall& call) { angle_reference(call, [](double x) { return std::sin(x); }); },
+});
+
+constexpr OpDef cos_op = elementary({
+    .name = "cos",
+    .doc = "Cosine of x.",
+    .formula = [](PointwiseContext& c) { return loop::cos(c.input(0)); },
+    .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {neg(call.grads[0] * sin(call.inputs[0]))}; },
+    .reference = [](ir::ReferenceCall& call) { angle_reference(call, [](double x) { return std::cos(x); }); },
+});
+
+constexpr const OpDef* kTable[] = {&exp_op,   &log_op,        &tanh_op,  &erf_op,   &sigmoid_op, &sqrt_op,
+                                   &rsqrt_op, &reciprocal_op, &expm1_op, &log1p_op, &sin_op,     &cos_op};
 
 }  // namespace
 
@@ -120,5 +169,22 @@ Tensor erf(const Tensor& x) { return apply_one(erf_op, {x}); }
 Tensor sigmoid(const Tensor& x) { return apply_one(sigmoid_op, {x}); }
 Tensor sqrt(const Tensor& x) { return apply_one(sqrt_op, {x}); }
 Tensor rsqrt(const Tensor& x) { return apply_one(rsqrt_op, {x}); }
+Tensor reciprocal(const Tensor& x) { return apply_one(reciprocal_op, {x}); }
+Tensor expm1(const Tensor& x) { return apply_one(expm1_op, {x}); }
+Tensor log1p(const Tensor& x) { return apply_one(log1p_op, {x}); }
+Tensor sin(const Tensor& x) { return apply_one(sin_op, {x}); }
+Tensor cos(const Tensor& x) { return apply_one(cos_op, {x}); }
+const Tensor& exp_(const Tensor& x) { return apply_into(x, exp_op, {x}); }
+const Tensor& log_(const Tensor& x) { return apply_into(x, log_op, {x}); }
+const Tensor& tanh_(const Tensor& x) { return apply_into(x, tanh_op, {x}); }
+const Tensor& erf_(const Tensor& x) { return apply_into(x, erf_op, {x}); }
+const Tensor& sigmoid_(const Tensor& x) { return apply_into(x, sigmoid_op, {x}); }
+const Tensor& sqrt_(const Tensor& x) { return apply_into(x, sqrt_op, {x}); }
+const Tensor& rsqrt_(const Tensor& x) { return apply_into(x, rsqrt_op, {x}); }
+const Tensor& reciprocal_(const Tensor& x) { return apply_into(x, reciprocal_op, {x}); }
+const Tensor& expm1_(const Tensor& x) { return apply_into(x, expm1_op, {x}); }
+const Tensor& log1p_(const Tensor& x) { return apply_into(x, log1p_op, {x}); }
+const Tensor& sin_(const Tensor& x) { return apply_into(x, sin_op, {x}); }
+const Tensor& cos_(const Tensor& x) { return apply_into(x, cos_op, {x}); }
 
 }  // namespace resilin

@@ -1,9 +1,11 @@
-// src/resilin/ops/pointwise/select.cpp -- one of two values per element: where, maximum, minimum.
+// src/resilin/ops/pointwise/select.cpp -- one of two values per element: where, masked_fill, maximum, minimum.
 #include "resilin/ops/pointwise/select.h"
 
 #include <cmath>
 
+#include "resilin/dispatch/cast.h"
 #include "resilin/ir/attrs_info.h"
+#include "resilin/ops/create/fill.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/gradient.h"
@@ -134,12 +136,40 @@ constexpr OpDef minimum_op{
 
 constexpr const OpDef* kTable[] = {&where_op, &maximum_op, &minimum_op};
 
+// The value of masked_fill in a form that does not change the dtype of x. `storage` holds it where it is a new tensor.
+Input fitting_value(const Tensor& x, const Tensor& mask, const Input& value, Tensor& storage) {
+  if (mask.defined() && mask.dtype() != DType::Bool) {
+    throw DtypeError(cat("masked_fill: masked_fill only supports boolean masks, but got mask with dtype ", mask.dtype()));
+  }
+  if (value.is_tensor()) {
+    if (value.tensor().ndim() != 0) {
+      throw ShapeError(cat("masked_fill: masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
+                           value.tensor().ndim(), " dimension(s)."));
+    }
+    storage = cast(value.tensor(), x.dtype());
+    return storage;
+  }
+  const bool keeps_dtype = is_floating(x.dtype()) || value.number_kind() == NumberKind::Bool ||
+                           (is_integral(x.dtype()) && value.number_kind() == NumberKind::Integer);
+  if (!value.is_number() || keeps_dtype) return value;
+  storage = full(Shape{}, value.number(), x.dtype());
+  return storage;
+}
+
 }  // namespace
 
 constexpr OpTable kSelectOps = kTable;
 
 Tensor where(const Tensor& condition, Input a, Input b) { return apply_one(where_op, {condition, a, b}); }
-Tensor maximum(const Tensor& a, const Tensor& b) { return apply_one(maximum_op, {a, b}); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return apply_one(minimum_op, {a, b}); }
+Tensor masked_fill(const Tensor& x, const Tensor& mask, Input value) {
+  Tensor storage;
+  return apply_one(where_op, {mask, fitting_value(x, mask, value, storage), x});
+}
+const Tensor& masked_fill_(const Tensor& x, const Tensor& mask, Input value) {
+  Tensor storage;
+  return apply_into(x, where_op, {mask, fitting_value(x, mask, value, storage), x});
+}
+Tensor maximum(Input a, Input b) { return apply_one(maximum_op, {a, b}); }
+Tensor minimum(Input a, Input b) { return apply_one(minimum_op, {a, b}); }
 
 }  // namespace resilin
