@@ -14,6 +14,7 @@
 #include "resilin/ops/pointwise/gradient.h"
 #include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/random/dropout.h"
+#include "resilin/ops/reduce/extreme.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/shape.h"

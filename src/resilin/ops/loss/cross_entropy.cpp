@@ -17,6 +17,7 @@
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/pointwise/gradient.h"
 #include "resilin/ops/pointwise/select.h"
+#include "resilin/ops/reduce/extreme.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/shape.h"

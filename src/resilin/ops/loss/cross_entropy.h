@@ -12,7 +12,7 @@ namespace resilin {
 extern const OpTable kCrossEntropyOps;
 
 enum class Reduction : std::uint8_t { Mean, Sum, None };
-constexpr std::array<std::string_view, 3> enum_names(const Reduction*) { return {"mean", "sum", "none"}; }
+constexpr std::array<std::string_view, 3> enum_names(const Reduction*) { return {"mean_of_rows", "sum_of_rows", "rows"}; }
 
 struct CrossEntropyAttrs {
   Number ignore_index = -100;
@@ -22,7 +22,8 @@ struct CrossEntropyAttrs {
   static constexpr auto fields() {
     return std::tuple{
         field("ignore_index", &CrossEntropyAttrs::ignore_index, "Target of rows that do not count."),
-        field("reduction", &CrossEntropyAttrs::reduction, "mean: over the weights of the targets that count; sum; none."),
+        field("reduction", &CrossEntropyAttrs::reduction,
+              "What becomes of the losses of the rows; their mean is over the weights that count."),
         field("smooths", &CrossEntropyAttrs::smooths, "Whether label_smoothing is not 0."),
         field("label_smoothing", &CrossEntropyAttrs::label_smoothing, "Share of the target spread over all classes, in [0, 1].")};
   }
