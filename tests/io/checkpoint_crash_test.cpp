@@ -115,6 +115,7 @@ TEST_CASE("a writer that is killed at any moment leaves its last checkpoint or t
     int told[2];
     REQUIRE(pipe(told) == 0);
     const pid_t child = fork();
+    REQUIRE(child >= 0);  // -1 would be every process to kill
     if (child == 0) save_until_killed(folder.path(), step + 1, told[1]);
     close(told[1]);
     i64 finished = 0;
