@@ -1,4 +1,4 @@
-// src/resilin/base/thread_pool.cpp -- the one thread pool of the process: static ranges, short spins, then sleep.
+// src/resilin/base/thread_pool.cpp -- the one thread pool of the process: static ranges, short spins, then sleep; a range whose thread is late is the caller's.
 //
 // Each worker has a slot with a ticket. The owner of the pool writes the job, raises the tickets of the workers it needs, runs
 // the first range itself and waits until `remaining` is zero. Both sides wait awake for some microseconds and then sleep in the
@@ -168,6 +168,11 @@ class Pool {
     for (int i = 0; i < helpers; ++i) raise_ticket(slots_[i]);
 
     std::exception_ptr own_error = run_range(0);
+    for (int i = 0; i < helpers; ++i) {
+      if (!claim(slots_[i], slots_[i].ticket.load(std::memory_order_relaxed))) continue;
+      slots_[i].error = run_range(i + 1);
+      remaining_.fetch_sub(1);
+    }
     for (int part = helpers + 1; part < partition.parts && own_error == nullptr; ++part) own_error = run_range(part);
     if (generation != g_fork_generation.load(std::memory_order_relaxed)) {
       throw UnsupportedError("parallel_for: the body forked: the child has no other threads; fork outside parallel regions");
@@ -181,9 +186,16 @@ class Pool {
  private:
   struct alignas(64) Slot {
     Word ticket{0};
+    Word claimed{0};  // the last ticket whose range someone has begun
     std::atomic<bool> sleeping{false};
     std::exception_ptr error;  // of this worker's range; the caller reads it after the join
   };
+
+  /// The right to run the range of a ticket: the worker's, or the caller's when it is done before the worker has woken up.
+  static bool claim(Slot& slot, std::uint32_t ticket) {
+    std::uint32_t before = ticket - 1;
+    return slot.claimed.compare_exchange_strong(before, ticket);
+  }
 
   void raise_ticket(Slot& slot) { publish(slot.ticket, slot.ticket.load(std::memory_order_relaxed) + 1, slot.sleeping); }
 
@@ -205,6 +217,7 @@ class Pool {
       wait_change(slot.ticket, seen, slot.sleeping, threads_);
       ++seen;
       if (stopping_.load(std::memory_order_relaxed)) return;
+      if (!claim(slot, seen)) continue;
       slot.error = run_range(index);
       if (remaining_.fetch_sub(1) == 1 && owner_sleeping_.load()) futex_wake(remaining_);
     }

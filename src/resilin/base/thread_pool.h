@@ -1,4 +1,4 @@
-// src/resilin/base/thread_pool.h -- the one thread pool of the process: static ranges, short spins, then sleep.
+// src/resilin/base/thread_pool.h -- the one thread pool of the process: static ranges, short spins, then sleep; a range whose thread is late is the caller's.
 #pragma once
 
 #include "resilin/base/error.h"
