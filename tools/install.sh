@@ -6,7 +6,7 @@ packages=(g++ cmake ninja-build llvm-19-dev doctest-dev python3)
 case "${1:?usage: tools/install.sh build|demo|bench|check|interop}" in
   build) ;;
   demo) packages=(bible-kjv) ;;
-  bench) packages+=(libtorch-dev libdnnl-dev) ;;
+  bench) packages+=(libtorch-dev libdnnl-dev python3-torch libopenblas0-pthread) ;;
   interop) packages=(python3-torch) ;;
   check) packages+=(clang-14 libclang-rt-14-dev clang-format-14) ;;
   *) echo "install.sh: unknown set of packages: $1; build, demo, bench, check or interop is needed" >&2; exit 2 ;;

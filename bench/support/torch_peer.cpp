@@ -38,6 +38,36 @@ std::function<void()> torch_call(const std::string& name, std::int64_t rows, std
       prepare();
       at::Tensor z = at::gelu(x, "tanh");
     };
+  if (name == "add_grad") {
+    const at::Tensor leaf = torch::randn({columns}, torch::requires_grad());
+    return [=] {
+      prepare();
+      at::Tensor z = leaf + y;
+    };
+  }
+  if (name == "ten_adds") {
+    at::Tensor leaf = torch::randn({columns}, torch::requires_grad());
+    return [=]() mutable {
+      prepare();
+      at::Tensor z = leaf;
+      for (int i = 0; i < 10; ++i) z = z + y;
+      z.sum().backward();
+      leaf.mutable_grad() = at::Tensor();
+    };
+  }
+  if (name == "mlp_step") {
+    torch::nn::Sequential model(torch::nn::Linear(16, 32), torch::nn::ReLU(), torch::nn::Linear(32, 1));
+    auto optimizer = std::make_shared<torch::optim::SGD>(model->parameters(), torch::optim::SGDOptions(1e-3));
+    const at::Tensor in = torch::rand({8, 16});
+    const at::Tensor wanted = torch::rand({8, 1});
+    return [=]() mutable {
+      prepare();
+      const at::Tensor error = model->forward(in) - wanted;
+      optimizer->zero_grad();
+      (error * error).mean().backward();
+      optimizer->step();
+    };
+  }
   return {};
 }
 std::string torch_name() { return "libtorch " TORCH_VERSION; }
