@@ -12,7 +12,7 @@
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/ops/optimizer/update.h"
 #include "resilin/ops/pointwise/arithmetic.h"
-#include "resilin/ops/reduce/reduce.h"
+#include "resilin/ops/reduce/norm.h"
 #include "resilin/optim/flat_parameters.h"
 
 namespace resilin::optim {
@@ -166,13 +166,16 @@ double clip_grad_norm_(const std::vector<Tensor>& params, double max_norm) {
     if (const Tensor g = grad(x); g.defined()) grads.push_back(g);
   }
   double squares = 0;
-  for (const Tensor& g : joined_neighbours(grads)) squares += sum(cast(g * g, DType::F64)).item<double>();
-  const double norm = std::sqrt(squares);
-  const double factor = max_norm / (norm + 1e-6);
+  for (const Tensor& g : joined_neighbours(grads)) {
+    const double part = norm(g).item<double>();
+    squares += part * part;
+  }
+  const double total = std::sqrt(squares);
+  const double factor = max_norm / (total + 1e-6);
   if (factor < 1) {
     for (const Tensor& g : joined_neighbours(grads)) mul_(g, factor);
   }
-  return norm;
+  return total;
 }
 
 double WarmupCosine::operator()(i64 step) const {

@@ -28,23 +28,24 @@ constexpr double kCubic = 0.044715;
 bool uses_tanh(const GeluAttrs& attrs) { return attrs.approximate == GeluApproximation::Tanh; }
 
 // --- gelu ----------------------------------------------------------------------------------------------------------------------------
-// tanh(sqrt(2/pi) (x + kCubic x^3)), or erf(x / sqrt(2)).
-Tensor bend(const Tensor& x, const GeluAttrs& attrs) {
-  return uses_tanh(attrs) ? tanh((x + x * x * x * kCubic) * kSqrt2OverPi) : erf(x * kHalfSqrt2);
-}
+// (1 + tanh u) / 2 = sigmoid(2u), which keeps its digits where tanh nears -1; u = sqrt(2/pi) (x + kCubic x^3).
+Tensor tanh_share(const Tensor& x) { return sigmoid(x * (x * x * (2 * kCubic * kSqrt2OverPi) + 2 * kSqrt2OverPi)); }
+
 std::vector<Tensor> gelu_body(const ir::CompositeCall& call) {
   const Tensor& x = call.inputs[0];
-  const GeluAttrs& attrs = call.attributes<GeluAttrs>();
-  // (1 + tanh u) / 2 = sigmoid(2u), which keeps its digits where tanh nears -1.
-  if (uses_tanh(attrs)) return {x * sigmoid(x * (x * x * (2 * kCubic * kSqrt2OverPi) + 2 * kSqrt2OverPi))};
-  return {x * 0.5 * (1 + bend(x, attrs))};
+  if (uses_tanh(call.attributes<GeluAttrs>())) return {x * tanh_share(x)};
+  return {x * 0.5 * (1 + erf(x * kHalfSqrt2))};
 }
 std::vector<Tensor> gelu_vjp(const ir::VjpCall& call) {
-  const GeluAttrs& attrs = call.attributes<GeluAttrs>();
   const Tensor x = ops::widened(call.inputs[0]);
-  const Tensor b = bend(x, attrs);
-  const Tensor slope = uses_tanh(attrs) ? (1 - b * b) * (1 + x * x * (3 * kCubic)) * (0.5 * kSqrt2OverPi) : exp(x * x * -0.5) * kDensityAt0;
-  return {cast(ops::widened(call.grads[0]) * ((1 + b) * 0.5 + x * slope), call.inputs[0].dtype())};
+  Tensor slope;
+  if (uses_tanh(call.attributes<GeluAttrs>())) {
+    const Tensor s = tanh_share(x);
+    slope = s + x * (s * (1 - s)) * (x * x * (6 * kCubic * kSqrt2OverPi) + 2 * kSqrt2OverPi);
+  } else {
+    slope = (1 + erf(x * kHalfSqrt2)) * 0.5 + x * (exp(x * x * -0.5) * kDensityAt0);
+  }
+  return {cast(ops::widened(call.grads[0]) * slope, call.inputs[0].dtype())};
 }
 void gelu_reference(ir::ReferenceCall& call) {
   const bool by_tanh = uses_tanh(call.attributes<GeluAttrs>());

@@ -66,8 +66,9 @@ Tensor scaled(const Tensor& x, const Tensor& query, const AttentionAttrs& attrs)
   return attrs.scale ? mul(x, *attrs.scale) : x * rsqrt(cast(size_tensor(query.size(-1)), x.dtype()));
 }
 
+// A mask [l, s] that is added is made once; every element of every head would compare its position again.
 Tensor masked(Tensor scores, const Tensor& mask, bool is_causal) {
-  if (is_causal) scores = where(ge(unsqueeze(iota(scores.size(-2)), 1), iota(scores.size(-1))), scores, -kInfinity);
+  if (is_causal) scores = scores + where(ge(unsqueeze(iota(scores.size(-2)), 1), iota(scores.size(-1))), 0.0, -kInfinity);
   if (!mask.defined()) return scores;
   return mask.dtype() == DType::Bool ? where(mask, scores, -kInfinity) : scores + mask;
 }
