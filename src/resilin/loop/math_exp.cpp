@@ -105,10 +105,12 @@ Scalar exp_of_sum(const Scalar& high, const Scalar& low) {
   return scaled_exp(f, e.r + low, e.word);
 }
 
+// What vanishes (masked scores are -inf) is computed at 0 instead: products that underflow are slow on every processor.
 Scalar exp(const Scalar& x) {
   const FloatFormat& f = format_of(x, "exp");
-  const ExpReduction e = reduce_exp(f, at_most(at_least(x, exp_low(f)), exp_high(f)), 2 * f.bias);
-  return f.dtype == DType::F32 ? scaled_exp32(f, e.r, e.word) : scaled_exp(f, e.r, e.word);
+  const Scalar vanishes = x < f.constant(exp_low(f));
+  const ExpReduction e = reduce_exp(f, at_most(select(vanishes, f.constant(0), x), exp_high(f)), 2 * f.bias);
+  return select(vanishes, f.constant(0), f.dtype == DType::F32 ? scaled_exp32(f, e.r, e.word) : scaled_exp(f, e.r, e.word));
 }
 
 Scalar expm1(const Scalar& x) {
