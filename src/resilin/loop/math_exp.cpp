@@ -39,8 +39,9 @@ Power wide_power(const FloatFormat& f, const Scalar& word) {
   return {f.value(first), f.value((word << f.fraction_bits) - first)};
 }
 
-// From here on e^x is 0 below, infinite above.
-double exp_low(const FloatFormat& f) { return f.dtype == DType::F32 ? -104.0 : -746.0; }
+// From here on e^x is 0 below, infinite above. At the low bound both parts of wide_power are 0: what vanishes (a masked score of -inf) is no product that
+// underflows, which is slow on every processor.
+double exp_low(const FloatFormat& f) { return f.dtype == DType::F32 ? -176.0 : -1418.0; }
 double exp_high(const FloatFormat& f) { return f.dtype == DType::F32 ? 89.0 : 710.0; }
 
 /// e^r 2^n.
@@ -105,12 +106,10 @@ Scalar exp_of_sum(const Scalar& high, const Scalar& low) {
   return scaled_exp(f, e.r + low, e.word);
 }
 
-// What vanishes (masked scores are -inf) is computed at 0 instead: products that underflow are slow on every processor.
 Scalar exp(const Scalar& x) {
   const FloatFormat& f = format_of(x, "exp");
-  const Scalar vanishes = x < f.constant(exp_low(f));
-  const ExpReduction e = reduce_exp(f, at_most(select(vanishes, f.constant(0), x), exp_high(f)), 2 * f.bias);
-  return select(vanishes, f.constant(0), f.dtype == DType::F32 ? scaled_exp32(f, e.r, e.word) : scaled_exp(f, e.r, e.word));
+  const ExpReduction e = reduce_exp(f, at_most(at_least(x, exp_low(f)), exp_high(f)), 2 * f.bias);
+  return f.dtype == DType::F32 ? scaled_exp32(f, e.r, e.word) : scaled_exp(f, e.r, e.word);
 }
 
 Scalar expm1(const Scalar& x) {
