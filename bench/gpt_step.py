@@ -2,7 +2,11 @@
 import os
 import sys
 
-import torch
+# torch's own threads and those of its matrix library are two settings.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = sys.argv[1]
+
+import torch  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
 from gpt_torch import Gpt, loss_of  # noqa: E402
