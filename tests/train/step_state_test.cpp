@@ -10,6 +10,7 @@
 #include "resilin/nn/gpt.h"
 #include "resilin/ops/loss/cross_entropy.h"
 #include "resilin/ops/view/shape.h"
+#include "resilin/tensor/allocator.h"
 
 #include "tests/support/temporary_folder.h"
 
@@ -74,6 +75,15 @@ TEST_CASE("twenty steps after a checkpoint are those of the run that was not int
   CHECK(resumed.progress.step == 40);
   CHECK(resumed.progress.position.epoch == 1);
   CHECK(resumed.take_steps(20) == expected);
+}
+
+TEST_CASE("a steady run takes no new memory from the system over a thousand steps") {
+  const testing::TemporaryFolder folder;
+  Run run(write_text(folder.path()));
+  run.take_steps(2000);  // by then every size that the two threads hold at the same time has been seen
+  const i64 before = allocator_stats().reserved_bytes;
+  run.take_steps(1000);
+  CHECK(allocator_stats().reserved_bytes <= before);
 }
 
 TEST_CASE("checkpoints of something else are refused") {
