@@ -122,10 +122,14 @@ class Derivation {
     }
     c = base_;
     c.purpose = Purpose::Values;
-    for (const Values values : {Values::NotANumber, Values::Infinite, Values::Tiny}) {
+    for (const Values values : {Values::NotANumber, Values::Infinite, Values::Tiny, Values::Ties}) {
       c.values = values;
       if (is_floating(c.dtype)) add(c);
     }
+    c.purpose = Purpose::Layout;  // what asks for special values alone must see them in other layouts too
+    c.values = Values::Infinite;
+    c.layouts.assign(c.layouts.size(), LayoutKind::Strided);
+    if (is_floating(c.dtype)) add(c);
   }
 
   bool has_elements(std::size_t input) const { return !sample().inputs[input].number; }

@@ -130,13 +130,21 @@ constexpr OpDef expm1_op = elementary({
     .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::expm1(x); }); },
 });
 
+// Numbers of both signs as well, down to where there is no logarithm; as f32 alone, since differences of NaN say nothing about gradients.
+std::vector<ir::Sample> samples_log1p() {
+  std::vector<ir::Sample> samples = ops::samples_positive();
+  samples.push_back(ops::samples_unary()[0]);
+  samples[1].inputs[0].dtype = DType::F32;
+  return samples;
+}
+
 constexpr OpDef log1p_op = elementary({
     .name = "log1p",
     .doc = "Natural logarithm of 1 + x, exact near 0.",
     .formula = [](PointwiseContext& c) { return loop::log1p(c.input(0)); },
     .vjp = [](const ir::VjpCall& call) -> std::vector<Tensor> { return {call.grads[0] / (call.inputs[0] + 1)}; },
     .reference = [](ir::ReferenceCall& call) { ops::reference_unary(call, [](double x) { return std::log1p(x); }); },
-    .samples = ops::samples_positive,
+    .samples = samples_log1p,
 });
 
 constexpr OpDef sin_op = elementary({
