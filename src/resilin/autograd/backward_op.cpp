@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "resilin/autograd/vjp.h"
 #include "resilin/base/hash.h"
 #include "resilin/dispatch/apply.h"
 #include "resilin/dispatch/trace.h"
@@ -26,7 +27,7 @@ struct Place {
 };
 
 struct BackwardAttrs {
-  ir::Vjp vjp = nullptr;
+  const ir::OpDef* op = nullptr;  // whose vjp it is
   std::uint64_t wanted = 0;
   std::uint64_t gives = 0;
   ir::Attrs attrs;  // of the call
@@ -45,7 +46,7 @@ const BackwardAttrs& read(const void* attrs) { return *static_cast<const Backwar
 bool equal_structural(const void* left, const void* right) {
   const BackwardAttrs& a = read(left);
   const BackwardAttrs& b = read(right);
-  if (a.vjp != b.vjp || a.wanted != b.wanted || a.gives != b.gives || a.input_count != b.input_count || a.output_count != b.output_count)
+  if (a.op != b.op || a.wanted != b.wanted || a.gives != b.gives || a.input_count != b.input_count || a.output_count != b.output_count)
     return false;
   if (a.places.size() != b.places.size() || &a.attrs.info() != &b.attrs.info()) return false;
   for (std::size_t i = 0; i < a.places.size(); ++i) {
@@ -58,7 +59,7 @@ bool equal_structural(const void* left, const void* right) {
 }
 std::uint64_t hash_structural(const void* attrs) {
   const BackwardAttrs& a = read(attrs);
-  std::uint64_t hash = hash_mix(a.wanted, reinterpret_cast<std::uintptr_t>(a.vjp));
+  std::uint64_t hash = hash_mix(a.wanted, reinterpret_cast<std::uintptr_t>(a.op));
   for (const Place& place : a.places) hash = hash_mix(hash, place.word());
   for (const Number& number : a.numbers) hash = hash_mix(hash, static_cast<std::uint64_t>(number.kind()));
   return hash_mix(hash, a.attrs.info().hash_structural(a.attrs.data()));
@@ -167,12 +168,12 @@ std::vector<Tensor> backward_body(const ir::CompositeCall& call) {
     if (place.kind == Place::Kind::Number) numbers[p] = attrs.numbers[number++];
   }
   const std::span<const Tensor> all(seen);
-  const std::vector<Tensor> grads = attrs.vjp({.inputs = all.first(attrs.input_count),
-                                               .outputs = all.subspan(attrs.input_count, attrs.output_count),
-                                               .grads = all.subspan(attrs.input_count + attrs.output_count),
-                                               .attrs = attrs.attrs.ref(),
-                                               .numbers = numbers,
-                                               .wanted = attrs.wanted});
+  const std::vector<Tensor> grads = run_vjp(*attrs.op, {.inputs = all.first(attrs.input_count),
+                                                        .outputs = all.subspan(attrs.input_count, attrs.output_count),
+                                                        .grads = all.subspan(attrs.input_count + attrs.output_count),
+                                                        .attrs = attrs.attrs.ref(),
+                                                        .numbers = numbers,
+                                                        .wanted = attrs.wanted});
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < attrs.input_count; ++i) {
     if (!attrs.gives_input(i)) continue;
@@ -247,7 +248,7 @@ BackwardOp& backward_op(const ir::OpDef& forward, std::uint64_t gives) {
 
 std::optional<Gradients> run_as_op(const RecordedCall& call, const Reads& reads, const ir::VjpCall& seen) {
   if (reads.op == nullptr || reads.op->is_refused.load(std::memory_order_relaxed)) return std::nullopt;
-  BackwardAttrs attrs{.vjp = call.vjp, .wanted = call.wanted, .gives = reads.gives, .attrs = call.attrs};
+  BackwardAttrs attrs{.op = call.op, .wanted = call.wanted, .gives = reads.gives, .attrs = call.attrs};
   attrs.input_count = call.inputs.size();
   attrs.output_count = call.outputs.size();
   CallMaker maker(attrs);

@@ -77,7 +77,7 @@ class Engine {
       at->second.order = reached_.size();
       at->second.grads.resize(node.outputs.size());
       at->second.runs = !call_.is_restricted;
-      stack.push_back({&node});
+      stack.push_back({&node, ends_at(node) ? node.edges.size() : 0});
     };
     for (std::size_t c = 0; c < call_.captures.size(); ++c) wanted_.emplace(call_.captures[c].node.get(), c);
     for (const Edge& root : call_.roots) {
@@ -99,7 +99,7 @@ class Engine {
     Reached& r = reached_.at(&node);
     const auto range = wanted_.equal_range(&node);
     for (auto at = range.first; at != range.second; ++at) r.captures.emplace_back(call_.captures[at->second].output, at->second);
-    if (call_.is_restricted) {
+    if (call_.is_restricted && !ends_at(node)) {
       r.runs = std::any_of(call_.leaves.begin(), call_.leaves.end(), [&](const Edge& leaf) { return leaf.node.get() == &node; });
       for (const Edge& edge : node.edges) r.runs = r.runs || (edge.defined() && is_wanted(*edge.node));
     }
@@ -108,6 +108,8 @@ class Engine {
       if (edge.defined()) ++reached_.at(edge.node.get()).waiting;
     }
   }
+
+  bool ends_at(Node& node) const { return call_.ends_at_captures && wanted_.contains(&node); }
 
   bool is_wanted(Node& node) const {
     const Reached& r = reached_.at(&node);
@@ -118,7 +120,7 @@ class Engine {
     if (!grad.defined()) return;
     if (!slot.sum.defined()) {
       slot.sum = std::move(grad);
-    } else if (slot.is_own && !is_grad_enabled()) {
+    } else if (slot.is_own && !is_grad_enabled() && !slot.sum.is_traced()) {
       add_(slot.sum, grad);
     } else {
       slot.sum = add(slot.sum, grad);

@@ -44,6 +44,8 @@ NodeCreationHook::~NodeCreationHook() { innermost = before_; }
 
 namespace tape {
 
+const NodeCreationHook* exchange_node_creation_hook(const NodeCreationHook* hook) { return std::exchange(innermost, hook); }
+
 void announce(const std::shared_ptr<Node>& node) {
   if (innermost == nullptr) return;
   std::vector<const NodeCreationHook*> scopes;

@@ -15,10 +15,14 @@
 
 namespace resilin {
 
+class NodeCreationHook;
+
 namespace tape {
 class Node;
 /// Internal: calls the hooks of NodeCreationHook; the last step of making a node.
 void announce(const std::shared_ptr<Node>& node);
+/// Internal: puts another hook, or none, in place of the innermost one of this thread, which it gives back.
+const NodeCreationHook* exchange_node_creation_hook(const NodeCreationHook* hook);
 }  // namespace tape
 
 /// A recorded step, or nothing. Copies speak of the same step and keep it alive.

@@ -2,18 +2,18 @@
 #include "resilin/autograd/op_node.h"
 
 #include "resilin/autograd/backward_op.h"
+#include "resilin/autograd/vjp.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/dispatch/trace.h"
 
 namespace resilin::tape {
 
-OpNode::OpNode(const ir::OpDef& op, ir::Vjp vjp, ir::Attrs attrs) : call_{.op = &op, .vjp = vjp, .attrs = std::move(attrs)} {
-  sequence = next_sequence();
-}
+OpNode::OpNode(const ir::OpDef& op, ir::Attrs attrs) : call_{.op = &op, .attrs = std::move(attrs)} { sequence = next_sequence(); }
 
 void OpNode::find_reads() {
+  static const Reads kNothing{.inputs = 0, .outputs = 0};
   call_.outputs = outputs;
-  reads_ = call_.vjp == nullptr ? Reads{.inputs = 0, .outputs = 0} : reads_of(call_);
+  reads_ = has_vjp(*call_.op) ? &reads_of(call_) : &kNothing;
 }
 
 void OpNode::save_input(std::size_t i, const Tensor& x) { saved_.emplace_back(i, SavedTensor(x)); }
@@ -36,9 +36,9 @@ Tensor OpNode::kept(std::size_t place, const GradType& type) {
 
 // What add does: there is nothing to compute. An input that wants none has no edge.
 bool OpNode::passes_on(std::span<const Tensor> grads) const {
-  if (reads_.gives == 0 || reads_.passes != reads_.gives) return false;
+  if (reads_->gives == 0 || reads_->passes != reads_->gives || !grads[0].defined()) return false;
   for (std::size_t i = 0; i < call_.inputs.size(); ++i) {
-    if ((reads_.gives & place_bit(i)) == 0) continue;
+    if ((reads_->gives & place_bit(i)) == 0) continue;
     const GradType& type = *call_.inputs[i].type;
     if (type.dtype != grads[0].dtype() || !(type.shape == grads[0].shape())) return false;
   }
@@ -46,7 +46,6 @@ bool OpNode::passes_on(std::span<const Tensor> grads) const {
 }
 
 Gradients OpNode::run(std::span<Tensor> grads) {
-  if (call_.vjp == nullptr) throw UnsupportedError(cat("derivative for ", call_.op->name, " is not implemented"));
   if (is_released_ && !saved_.empty()) refuse_released();
   if (passes_on(grads)) return Gradients(call_.inputs.size(), grads[0]);
   std::vector<Tensor> inputs;
@@ -63,9 +62,9 @@ Gradients OpNode::run(std::span<Tensor> grads) {
   const ir::VjpCall seen{
       .inputs = inputs, .outputs = made, .grads = grads, .attrs = call_.attrs.ref(), .numbers = numbers, .wanted = call_.wanted};
   if (!is_grad_enabled() && active_tracer() == nullptr) {
-    if (std::optional<Gradients> results = run_as_op(call_, reads_, seen)) return *std::move(results);
+    if (std::optional<Gradients> results = run_as_op(call_, *reads_, seen)) return *std::move(results);
   }
-  return call_.vjp(seen);
+  return run_vjp(*call_.op, seen);
 }
 
 }  // namespace resilin::tape

@@ -10,7 +10,7 @@ namespace resilin::tape {
 class OpNode final : public Node {
  public:
   /// The caller fills in the outputs, the call's inputs and what is wanted, and then asks find_reads once.
-  OpNode(const ir::OpDef& op, ir::Vjp vjp, ir::Attrs attrs);
+  OpNode(const ir::OpDef& op, ir::Attrs attrs);
   RecordedCall& call() { return call_; }
   void find_reads();
   std::string name() const override { return backward_name(call_.op->name); }
@@ -18,8 +18,8 @@ class OpNode final : public Node {
   void release() override;
 
   /// Keeps the input (output) if the vjp reads it.
-  bool reads_input(std::size_t i) const { return (reads_.inputs & place_bit(i)) != 0; }
-  bool reads_output(std::size_t o) const { return (reads_.outputs & place_bit(o)) != 0; }
+  bool reads_input(std::size_t i) const { return (reads_->inputs & place_bit(i)) != 0; }
+  bool reads_output(std::size_t o) const { return (reads_->outputs & place_bit(o)) != 0; }
   void save_input(std::size_t i, const Tensor& x);
   void save_output(std::size_t o, const Tensor& y);
 
@@ -28,7 +28,7 @@ class OpNode final : public Node {
   Tensor kept(std::size_t place, const GradType& type);
 
   RecordedCall call_;
-  Reads reads_;
+  const Reads* reads_ = nullptr;                               // of the vjp
   SmallVector<std::pair<std::size_t, SavedTensor>, 2> saved_;  // by place: inputs, then outputs
   bool is_released_ = false;
 };

@@ -18,7 +18,6 @@ struct RecordedInput {
 /// A call as its vjp sees it, but for the elements.
 struct RecordedCall {
   const ir::OpDef* op = nullptr;
-  ir::Vjp vjp = nullptr;
   ir::Attrs attrs;
   SmallVector<RecordedInput, 2> inputs = {};
   std::span<const GradType> outputs = {};  // of its node
@@ -38,11 +37,13 @@ struct Reads {
 };
 constexpr std::uint64_t place_bit(std::size_t i) { return std::uint64_t{1} << (i < 63 ? i : 63); }
 
-/// A vjp that only asks for a shape keeps nothing alive. Traced once for calls of the same op, attributes, dtypes and numbers of axes; a vjp that cannot be
-/// traced reads everything.
-Reads reads_of(const RecordedCall& call);
+/// A vjp that only asks for a shape keeps nothing alive. Traced once for calls of the same op, structural attributes, dtypes, numbers of axes and axes of
+/// size 1, with everything else unknown; a vjp that cannot be traced so, since it decides by a value or a size, reads everything. The answer lives as
+/// long as the process.
+const Reads& reads_of(const RecordedCall& call);
 
 /// A tensor of which only dtype and shape may be asked; every use of its elements is an error.
 Tensor absent(const GradType& type);
+bool is_absent(const Tensor& x);
 
 }  // namespace resilin::tape

@@ -7,18 +7,12 @@
 #include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/dispatch/recorder.h"
-#include "resilin/ops/pointwise/gradient.h"
 #include "resilin/ops/view/axes.h"
 
 namespace resilin {
 namespace {
 
 using namespace tape;
-
-// The destination's old elements are gone; the value's gradient is what arrives. Its definition lies below the ops that this needs.
-std::vector<Tensor> assign_vjp(const ir::VjpCall& call) { return {Tensor(), ops::reduce_to(call.grads[0], call.inputs[1])}; }
-
-ir::Vjp vjp_of(const ir::OpDef& op) { return &op == &assign_op ? assign_vjp : op.vjp; }
 
 SmallVector<Edge, 2> edges_of(const OpCall& call) {
   SmallVector<Edge, 2> edges;
@@ -34,8 +28,7 @@ bool any_defined(std::span<const Edge> edges) {
 
 std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges, std::span<const Tensor> outputs) {
   static const ir::Attrs kNone;
-  const std::shared_ptr<OpNode> node =
-      std::make_shared<OpNode>(call.op, vjp_of(call.op), call.op.attrs == nullptr ? kNone : ir::Attrs(call.attrs));
+  const std::shared_ptr<OpNode> node = std::make_shared<OpNode>(call.op, call.op.attrs == nullptr ? kNone : ir::Attrs(call.attrs));
   RecordedCall& recorded = node->call();
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const Input& input = call.inputs[i];
@@ -50,6 +43,11 @@ std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges
   return node;
 }
 
+bool is_input(const OpCall& call, const Tensor& y) {
+  return std::any_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const Input& input) { return input.is_tensor() && input.tensor().is_same(y); });
+}
+
 void note_views(const OpCall& call, const Outputs& outputs) {
   if (!std::holds_alternative<ir::View>(call.op.lower) || !call.inputs[0].is_tensor()) return;
   const Tensor& x = call.inputs[0].tensor();
@@ -57,7 +55,10 @@ void note_views(const OpCall& call, const Outputs& outputs) {
 }
 
 Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
-  const Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
+  Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
+  for (Tensor& y : outputs) {
+    if (is_input(call, y)) y = bare(y);  // a body may give back an input, which keeps its own history
+  }
   const auto is_differentiable = [](const Tensor& y) { return is_floating(y.dtype()); };
   if (std::none_of(outputs.begin(), outputs.end(), is_differentiable)) return outputs;
   const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), outputs);

@@ -60,6 +60,8 @@ Tensor SavedTensor::unpack(Node& owner) const {
   return edge_.defined() ? with_history(value, edge_) : value;
 }
 
+const SavedTensorHooks* exchange_saved_tensor_hooks(const SavedTensorHooks* hooks) { return std::exchange(innermost, hooks); }
+
 void refuse_released() {
   throw ArgumentError(
       "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "

@@ -35,6 +35,9 @@ class SavedTensor {
   std::unique_ptr<Packed> packed_;
 };
 
+/// Puts other hooks, or none, in place of the innermost ones of this thread, which it gives back.
+const SavedTensorHooks* exchange_saved_tensor_hooks(const SavedTensorHooks* hooks);
+
 /// Throws torch's sentence about a second backward.
 [[noreturn]] void refuse_released();
 
