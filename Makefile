@@ -1,5 +1,5 @@
 # Makefile -- the front door: each target installs what is missing, builds, then runs.
-# make test | demo | tour | bench | check | mutants | kernels | interop | format     (PRESET=debug make test builds another preset)
+# make test | demo | tour | bench | check | mutants | kernels | interop | oracle | format     (PRESET=debug make test builds another preset)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := test
@@ -13,7 +13,7 @@ CONFIGURE = cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; e
 # Kernels that tests and demos make stay in the build folder.
 export RESILIN_CACHE_DIR := $(CURDIR)/$(BUILD)/kernel-cache
 
-.PHONY: test demo tour bench check mutants kernels interop format build
+.PHONY: test demo tour bench check mutants kernels interop oracle format build
 build:
 	@tools/install.sh build
 	@mkdir -p build
@@ -61,6 +61,14 @@ interop: build
 	@mkdir -p build/interop
 	RESILIN_INTEROP_DIR=build/interop $(BIN)/training_test --test-suite=interop --no-skip
 	/usr/bin/python3 tests/interop/gpt_torch.py build/interop/gpt.safetensors
+
+# Our ops against PyTorch's answers to the samples of its operator database; the result is build/oracle.json.
+oracle: build build/oracle/index.jsonl
+	RESILIN_ORACLE_DIR=build/oracle $(BIN)/training_test --test-suite=oracle --no-skip
+
+build/oracle/index.jsonl: tests/oracle/make_vectors.py
+	@tools/install.sh oracle
+	/usr/bin/python3 $< build/oracle
 
 format:
 	@tools/install.sh check

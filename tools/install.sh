@@ -1,15 +1,16 @@
 #!/bin/bash
-# tools/install.sh -- installs the Debian packages that a make target needs and that are missing: install.sh build|demo|bench|check|interop.
+# tools/install.sh -- installs the Debian packages that a make target needs and that are missing: install.sh build|demo|bench|check|interop|oracle.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build llvm-19-dev doctest-dev python3)
-case "${1:?usage: tools/install.sh build|demo|bench|check|interop}" in
+case "${1:?usage: tools/install.sh build|demo|bench|check|interop|oracle}" in
   build) ;;
   demo) packages=(bible-kjv) ;;
   bench) packages+=(libtorch-dev libdnnl-dev python3-torch libopenblas0-pthread) ;;
   interop) packages=(python3-torch) ;;
+  oracle) packages=(python3-torch python3-numpy) ;;
   check) packages+=(clang-14 libclang-rt-14-dev clang-format-14) ;;
-  *) echo "install.sh: unknown set of packages: $1; build, demo, bench, check or interop is needed" >&2; exit 2 ;;
+  *) echo "install.sh: unknown set of packages: $1; build, demo, bench, check, interop or oracle is needed" >&2; exit 2 ;;
 esac
 
 installed=$(dpkg-query -W -f='${db:Status-Status} ${binary:Package}\n' "${packages[@]}" 2>/dev/null || true)

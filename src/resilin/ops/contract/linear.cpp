@@ -67,6 +67,14 @@ void linear_reference(ir::ReferenceCall& call) {
   const i64 n = weight.shape[0];
   const i64 k = weight.shape[1];
   for (i64 i = 0; i < call.output().numel(); ++i) {
+    if (!x.is_real()) {
+      std::uint64_t sum = call.inputs[2] ? static_cast<std::uint64_t>(call.input(2).integer(i % n)) : 0;
+      for (i64 j = 0; j < k; ++j) {
+        sum += static_cast<std::uint64_t>(x.integer(i / n * k + j)) * static_cast<std::uint64_t>(weight.integer(i % n * k + j));
+      }
+      call.output().set_integer(i, static_cast<i64>(sum));
+      continue;
+    }
     double total = call.inputs[2] ? call.input(2).real(i % n) : 0;
     for (i64 j = 0; j < k; ++j) total += x.real(i / n * k + j) * weight.real(i % n * k + j);
     call.output().set(i, total);
@@ -88,7 +96,7 @@ constexpr ir::OpDef linear_op{
     .doc = "x times the transposed weight, plus a bias.",
     .inputs = {{"x", "[..., k]"}, {"weight", "[n, k]"}, {.name = "bias", .shape = "[n]", .kind = ir::InputKind::Optional}},
     .promote = ir::Promotion::First,
-    .dtypes = ir::kFloats,
+    .dtypes = ir::kFloats | ir::kInts,
     .infer = infer_linear,
     .lower = ir::Composite{.body = linear_body, .widens = false},
     .vjp = linear_vjp,

@@ -123,8 +123,17 @@ constexpr const OpDef* kTable[] = {&gather_op, &index_select_op};
 
 constexpr OpTable kGatherOps = kTable;
 
-Tensor gather(const Tensor& x, i64 axis, const Tensor& index) { return apply_one(gather_op, {x, index}, IndexAttrs{axis}); }
+// A tensor without axes counts as one of one element, as in PyTorch.
+Tensor gather(const Tensor& x, i64 axis, const Tensor& index) {
+  if (x.defined() && index.defined() && x.ndim() == 0 && index.ndim() <= 1) {
+    const Tensor row = index.ndim() == 0 ? reshape(index, {1}) : index;
+    return reshape(apply_one(gather_op, {reshape(x, {1}), row}, IndexAttrs{axis}), index.shape());
+  }
+  return apply_one(gather_op, {x, index}, IndexAttrs{axis});
+}
 Tensor index_select(const Tensor& x, i64 axis, const Tensor& index) {
+  if (x.defined() && index.defined() && x.ndim() == 0 && index.numel() == 1)
+    return reshape(index_select(reshape(x, {1}), axis, index), Shape{});
   const bool one = index.defined() && index.ndim() == 0;
   return apply_one(index_select_op, {x, one ? reshape(index, {1}) : index}, IndexAttrs{axis});
 }

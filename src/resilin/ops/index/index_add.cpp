@@ -6,6 +6,7 @@
 #include "resilin/ops/index/index_rule.h"
 #include "resilin/ops/pointwise/arithmetic.h"
 #include "resilin/ops/view/range.h"
+#include "resilin/ops/view/shape.h"
 
 namespace resilin {
 namespace {
@@ -174,7 +175,20 @@ constexpr const OpDef* kTable[] = {&index_add_op, &scatter_add_op};
 
 constexpr OpTable kIndexAddOps = kTable;
 
+namespace {
+
+// A tensor without axes counts as one of one element, as in PyTorch.
+Tensor with_an_axis(const Tensor& x) { return x.ndim() == 0 ? reshape(x, {1}) : x; }
+bool lacks_axes(const Tensor& x, const Tensor& index, const Tensor& source) {
+  return x.defined() && index.defined() && source.defined() && x.ndim() == 0 && index.ndim() <= 1 && source.ndim() <= 1;
+}
+
+}  // namespace
+
 Tensor index_add(const Tensor& x, i64 axis, const Tensor& index, const Tensor& source, Number alpha) {
+  if (lacks_axes(x, index, source)) {
+    return reshape(index_add(with_an_axis(x), axis, with_an_axis(index), with_an_axis(source), alpha), Shape{});
+  }
   return apply_one(index_add_op, {x, index, source}, IndexAddAttrs{axis, alpha});
 }
 const Tensor& index_add_(const Tensor& x, i64 axis, const Tensor& index, const Tensor& source, Number alpha) {
@@ -183,6 +197,9 @@ const Tensor& index_add_(const Tensor& x, i64 axis, const Tensor& index, const T
 
 // The part of the source that has indices.
 Tensor scatter_add(const Tensor& x, i64 axis, const Tensor& index, const Tensor& source) {
+  if (lacks_axes(x, index, source)) {
+    return reshape(scatter_add(with_an_axis(x), axis, with_an_axis(index), with_an_axis(source)), Shape{});
+  }
   Tensor part = source;
   if (index.defined() && source.defined() && index.ndim() == source.ndim()) {
     for (i64 a = 0; a < index.ndim(); ++a) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "resilin/ir/attrs_info.h"
+#include "resilin/ops/create/fill.h"
 #include "resilin/ops/pointwise/gradient.h"
 #include "resilin/ops/pointwise/pointwise.h"
 
@@ -151,6 +152,11 @@ constexpr OpDef div_op{
     .samples = ops::samples_binary,
 };
 
+// Steps are flat.
+std::vector<Tensor> quotient_vjp(const ir::VjpCall& call) {
+  return {call.wants(0) ? zeros_like(call.inputs[0]) : Tensor(), call.wants(1) ? zeros_like(call.inputs[1]) : Tensor()};
+}
+
 constexpr OpDef floor_divide_op{
     .name = "floor_divide",
     .doc = "a / b rounded down.",
@@ -159,6 +165,7 @@ constexpr OpDef floor_divide_op{
     .dtypes = ir::kFloats | ir::kInts,
     .infer = ir::infer_pointwise,
     .lower = Pointwise{floor_divide_formula},
+    .vjp = quotient_vjp,
     .reference =
         [](ir::ReferenceCall& call) {
           ops::reference_binary(
@@ -176,6 +183,7 @@ constexpr OpDef trunc_divide_op{
     .dtypes = ir::kFloats | ir::kInts,
     .infer = ir::infer_pointwise,
     .lower = Pointwise{trunc_divide_formula},
+    .vjp = quotient_vjp,
     .reference =
         [](ir::ReferenceCall& call) {
           ops::reference_binary(
@@ -211,7 +219,10 @@ constexpr OpTable kArithmeticOps = kTable;
 Tensor add(Input a, Input b) { return apply_one(add_op, {a, b}); }
 Tensor sub(Input a, Input b) { return apply_one(sub_op, {a, b}); }
 Tensor mul(Input a, Input b) { return apply_one(mul_op, {a, b}); }
-Tensor div(Input a, Input b) { return apply_one(div_op, {a, b}); }
+Tensor div(Input a, Input b) {
+  if (a.is_number() && b.is_number()) a = a.number().as_double();  // of two integers the promotion has no tensor to make a float of
+  return apply_one(div_op, {a, b});
+}
 Tensor floor_divide(Input a, Input b) { return apply_one(floor_divide_op, {a, b}); }
 Tensor trunc_divide(Input a, Input b) { return apply_one(trunc_divide_op, {a, b}); }
 Tensor neg(const Tensor& x) { return apply_one(neg_op, {x}); }

@@ -146,6 +146,10 @@ Input fitting_value(const Tensor& x, const Tensor& mask, const Input& value, Ten
       throw ShapeError(cat("masked_fill: masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
                            value.tensor().ndim(), " dimension(s)."));
     }
+    if (is_complex(value.tensor().dtype())) {
+      throw DtypeError(cat("masked_fill: value cannot be converted to type ", x.dtype(), ": it is ", value.tensor().dtype(),
+                           "; a dtype without imaginary parts is needed"));
+    }
     storage = cast(value.tensor(), x.dtype());
     return storage;
   }

@@ -3,7 +3,9 @@
 
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/pointwise/arithmetic.h"
+#include "resilin/ops/pointwise/compare.h"
 #include "resilin/ops/pointwise/gradient.h"
+#include "resilin/ops/pointwise/select.h"
 #include "resilin/ops/reduce/reduce_rule.h"
 #include "resilin/ops/view/shape.h"
 
@@ -151,6 +153,21 @@ constexpr OpDef mean_op{
     .samples = reduce_samples,
 };
 
+// The product of the other elements: the quotient where no element is 0; where one is, it alone has a gradient; where two are, none has.
+std::vector<Tensor> prod_vjp(const ir::VjpCall& call) {
+  const Tensor& x = call.inputs[0];
+  if (!is_floating(x.dtype())) return {Tensor()};
+  const ReduceAttrs& attrs = call.attributes<ReduceAttrs>();
+  const ReduceAttrs kept{attrs.axes, true};
+  const Tensor is_zero = eq(x, 0);
+  const Tensor zeros = sum(is_zero, kept);
+  const Tensor others = where(is_zero, 1.0, x);
+  const Tensor product = prod(others, kept);
+  const Tensor counts = where(is_zero, eq(zeros, 1), eq(zeros, 0));
+  const Tensor slope = where(counts, div(product, others), 0.0);
+  return {mul(ops::with_reduced_axes(call.grads[0], x, attrs.axes, attrs.keepdim), slope)};
+}
+
 constexpr OpDef prod_op{
     .name = "prod",
     .doc = "Product over axes.",
@@ -159,6 +176,7 @@ constexpr OpDef prod_op{
     .dtypes = ir::kArithmeticDTypes,
     .infer = infer_sum,
     .lower = ir::Reduce{reduce_axes, build_prod, finish_first},
+    .vjp = prod_vjp,
     .reference = prod_reference,
     .samples = prod_samples,
 };

@@ -24,7 +24,7 @@ struct ReduceAttrs {
 RESILIN_API Tensor sum(const Tensor& x, const ReduceAttrs& attrs = {});
 /// Sum divided by the number of elements; floats only; of nothing NaN.
 RESILIN_API Tensor mean(const Tensor& x, const ReduceAttrs& attrs = {});
-/// Product over axes, with the dtypes of sum; of nothing 1. It has no gradient.
+/// Product over axes, with the dtypes of sum; of nothing 1. Second derivatives are 0 where an element is 0.
 RESILIN_API Tensor prod(const Tensor& x, const ReduceAttrs& attrs = {});
 /// Whether any element (every element) is not 0: Bool, of u8 u8. Of nothing false (true).
 RESILIN_API Tensor any(const Tensor& x, const ReduceAttrs& attrs = {});

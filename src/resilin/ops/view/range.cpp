@@ -5,6 +5,7 @@
 
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/size_rule.h"
+#include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/reference_view.h"
 #include "resilin/ops/view/shape.h"
 
@@ -216,7 +217,12 @@ Tensor slice(const Tensor& x, i64 axis, i64 start, i64 stop, i64 step) {
   if (step < 1) throw ArgumentError(cat("slice: step must be positive: step is ", step));
   const i64 a = normalize_axis(axis, x.ndim(), "slice");
   const Dim size = x.size(a);
-  const auto position = [&](i64 at) -> Dim { return at < 0 ? max(Dim(0), size + Dim(at)) : min(Dim(at), size); };
+  // Positions beyond any axis, such as the largest i64, are more than a Dim holds.
+  constexpr i64 kFar = i64{1} << 60;
+  const auto position = [&](i64 given) -> Dim {
+    const i64 at = std::clamp(given, -kFar, kFar);
+    return at < 0 ? max(Dim(0), size + Dim(at)) : min(Dim(at), size);
+  };
   const Dim from = position(start);
   return slice(x, {a, from, max(from, position(stop)), step});
 }
@@ -254,11 +260,21 @@ Tensor index(const Tensor& x, std::initializer_list<Index> indices) {
 
 Tensor flip(const Tensor& x, const SmallVector<i64, 5>& axes) { return apply_one(flip_op, {x}, FlipAttrs{axes}); }
 
+constexpr i64 kMostPaddedAxes = 4;
+
 Tensor pad(const Tensor& x, std::span<const i64> amounts, Number value) {
   if (amounts.size() % 2 != 0) throw ArgumentError(cat("pad: padding length must be divisible by 2: it is ", amounts.size()));
   if (static_cast<i64>(amounts.size()) > 2 * x.ndim()) {
     throw ArgumentError(cat("pad: padding length should be less than or equal to two times the input dimension: it is ", amounts.size(),
                             " for a tensor of ", x.ndim(), " dims"));
+  }
+  // Leading axes that stay as they are count as one: the index of a padded element grows with each axis.
+  const i64 untouched = x.ndim() - static_cast<i64>(amounts.size() / 2);
+  if (x.ndim() > kMostPaddedAxes && untouched > 1) {
+    const Tensor padded = pad(flatten(x, 0, untouched - 1), amounts, value);
+    Shape shape(x.shape().begin(), x.shape().begin() + untouched);
+    shape.append(padded.shape().begin() + 1, padded.shape().end());
+    return reshape(padded, shape);
   }
   PadAttrs attrs{Shape(static_cast<std::size_t>(x.ndim()), Dim(0)), Shape(static_cast<std::size_t>(x.ndim()), Dim(0)), value};
   for (std::size_t i = 0; i < amounts.size() / 2; ++i) {
