@@ -141,7 +141,7 @@ class Run {
     if (affordable >= schedule_.total) return;
     schedule_.total = std::max(affordable, 2 * kMeasuredSteps);
     schedule_.warmup = std::min(schedule_.warmup, schedule_.total / 10);
-    std::printf("%lld steps fit into %.0f s\n", static_cast<long long>(schedule_.total), options_.budget_s);
+    std::printf("\n%lld steps fit into %.0f s\n", static_cast<long long>(schedule_.total), options_.budget_s);
   }
 
   double tokens_per_s() const { return static_cast<double>(options_.batch * options_.length) / median(step_s_); }
