@@ -93,7 +93,11 @@ double slope(const sweep::Call& call, const Tensor& x, i64 i) {
   return (above - below) / (2 * kStep);
 }
 
+// Quotients of the samples lie on the steps, where differences grow without bound; their gradient is 0 between them.
+bool lies_on_steps(const sweep::Call& call) { return call.op->name == "floor_divide" || call.op->name == "trunc_divide"; }
+
 void check_against_differences(const sweep::Call& call) {
+  if (lies_on_steps(call)) return;
   const std::vector<Tensor> grads = gradients(call);
   REQUIRE(grads.size() == call.inputs.size());
   for (std::size_t input = 0; input < grads.size(); ++input) {
@@ -220,7 +224,7 @@ TEST_CASE("the vjp of every op agrees with finite differences") {
 TEST_CASE("the tape's first and second gradients of every op agree with finite differences") {
   int calls = 0;
   for_each_differentiable(DType::F64, [&](const sweep::Call& call) {
-    if (run(call)[0].dtype() != DType::F64) return;
+    if (run(call)[0].dtype() != DType::F64 || lies_on_steps(call)) return;
     const LossOf loss{call};
     const std::vector<Tensor> inputs = loss.inputs();
     if (inputs.empty()) return;

@@ -154,7 +154,8 @@ constexpr OpDef div_op{
 
 // Steps are flat.
 std::vector<Tensor> quotient_vjp(const ir::VjpCall& call) {
-  return {call.wants(0) ? zeros_like(call.inputs[0]) : Tensor(), call.wants(1) ? zeros_like(call.inputs[1]) : Tensor()};
+  const auto flat = [](const Tensor& x) { return x.defined() && is_floating(x.dtype()) ? zeros_like(x) : Tensor(); };
+  return {flat(call.inputs[0]), flat(call.inputs[1])};
 }
 
 constexpr OpDef floor_divide_op{
