@@ -74,6 +74,21 @@ std::vector<Tensor> mean_vjp(const ir::VjpCall& call) {
   return {expand(ops::with_reduced_axes(share, x, attrs.axes, attrs.keepdim), x.shape())};
 }
 
+// The product of the other elements: the quotient where no element is 0; where one is, it alone has a gradient; where two are, none has.
+std::vector<Tensor> prod_vjp(const ir::VjpCall& call) {
+  const Tensor& x = call.inputs[0];
+  if (!is_floating(x.dtype())) return {Tensor()};
+  const ReduceAttrs& attrs = call.attributes<ReduceAttrs>();
+  const ReduceAttrs kept{attrs.axes, true};
+  const Tensor is_zero = eq(x, 0);
+  const Tensor zero_count = sum(is_zero, kept);
+  const Tensor others = where(is_zero, 1.0, x);
+  const Tensor product = prod(others, kept);
+  const Tensor counts = where(is_zero, eq(zero_count, 1), eq(zero_count, 0));
+  const Tensor slope = where(counts, div(product, others), 0.0);
+  return {mul(ops::with_reduced_axes(call.grads[0], x, attrs.axes, attrs.keepdim), slope)};
+}
+
 // --- references and samples ----------------------------------------------------------------------------------------------------------
 void sum_reference(ir::ReferenceCall& call) {
   const ir::Array& x = call.input(0);
@@ -152,21 +167,6 @@ constexpr OpDef mean_op{
     .reference = mean_reference,
     .samples = reduce_samples,
 };
-
-// The product of the other elements: the quotient where no element is 0; where one is, it alone has a gradient; where two are, none has.
-std::vector<Tensor> prod_vjp(const ir::VjpCall& call) {
-  const Tensor& x = call.inputs[0];
-  if (!is_floating(x.dtype())) return {Tensor()};
-  const ReduceAttrs& attrs = call.attributes<ReduceAttrs>();
-  const ReduceAttrs kept{attrs.axes, true};
-  const Tensor is_zero = eq(x, 0);
-  const Tensor zeros = sum(is_zero, kept);
-  const Tensor others = where(is_zero, 1.0, x);
-  const Tensor product = prod(others, kept);
-  const Tensor counts = where(is_zero, eq(zeros, 1), eq(zeros, 0));
-  const Tensor slope = where(counts, div(product, others), 0.0);
-  return {mul(ops::with_reduced_axes(call.grads[0], x, attrs.axes, attrs.keepdim), slope)};
-}
 
 constexpr OpDef prod_op{
     .name = "prod",
