@@ -26,8 +26,14 @@ i64 number(const char* name, i64 otherwise) {
 bool Settings::takes(std::string_view op) const { return only.empty() || cat(",", only, ",").find(cat(",", op, ",")) != std::string::npos; }
 
 Settings settings() {
-  return {static_cast<std::uint64_t>(number("RESILIN_SWEEP_SEED", 1)), number("RESILIN_SWEEP_SUBSET", 1), variable("RESILIN_SWEEP_OP"),
-          variable("RESILIN_SWEEP_ANSWERS")};
+  Settings s;
+  s.seed = static_cast<std::uint64_t>(number("RESILIN_SWEEP_SEED", 1));
+  s.subset = number("RESILIN_SWEEP_SUBSET", 1);
+  s.only = variable("RESILIN_SWEEP_OP");
+  s.part = number("RESILIN_SWEEP_PART", 0);
+  s.answers = variable("RESILIN_SWEEP_ANSWERS");
+  if (s.part > 2) throw ArgumentError(cat("RESILIN_SWEEP_PART: there are parts 1 and 2, not ", s.part));
+  return s;
 }
 
 }  // namespace resilin::sweep

@@ -37,9 +37,11 @@ TEST_CASE("eager, planned, interpreted and reference agree for every op") {
   sweep::Report report;
   sweep::Checker checker(report, sweep::Checker::Depth::All);
   i64 position = 0;
+  i64 number = 0;
   for (const OpTable& family : op_families()) {
     for (const ir::OpDef* op : family) {
-      if (settings.takes(op->name)) sweep_op(*op, settings, checker, position);
+      const bool is_in_part = settings.part == 0 || number++ % 2 == settings.part - 1;
+      if (is_in_part && settings.takes(op->name)) sweep_op(*op, settings, checker, position);
     }
   }
   std::printf("%s\n", report.summary().c_str());
