@@ -75,6 +75,7 @@
 #include "resilin/tensor/dtype.h"
 #include "resilin/tensor/generator.h"
 #include "resilin/tensor/index.h"
+#include "resilin/tensor/named_tensors.h"
 #include "resilin/tensor/print.h"
 #include "resilin/tensor/tensor.h"
 #include "resilin/train/step_state.h"

@@ -24,7 +24,7 @@ struct Pair {
   }
 };
 
-std::vector<std::string> names_of(const std::vector<nn::NamedTensor>& named) {
+std::vector<std::string> names_of(const NamedTensors& named) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : named) names.push_back(name);
   return names;
@@ -59,7 +59,7 @@ TEST_CASE("load_state_dict writes all or nothing") {
   const Tensor& weight = to.transformer.h[0].attn.c_attn.weight;
   CHECK(test::bit_difference(weight, from.transformer.h[0].attn.c_attn.weight));
 
-  std::vector<nn::NamedTensor> values = nn::state_dict(from);
+  NamedTensors values = nn::state_dict(from);
   const Tensor before = test::copy_storage(weight);
   values.back().second = zeros({3, 3});
   CHECK_THROWS_WITH_AS(

@@ -143,7 +143,7 @@ TEST_CASE("the state goes to another optimizer and back") {
   run(x, first, 3);
   run(y, second, 3);
   CHECK(!test::bit_difference(x, y));
-  std::vector<std::pair<std::string, Tensor>> state = first.state_dict();
+  NamedTensors state = first.state_dict();
   state.pop_back();
   CHECK_THROWS_WITH_AS(second.load_state_dict(state), "optimizer: the state lacks \"0.step\"", ArgumentError);
 }

@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "resilin/tensor/tensor.h"
+#include "resilin/tensor/named_tensors.h"
 
 namespace resilin {
 
-/// Tensors by name, in an order that their owner chose.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 /// Texts by key, as a file's `__metadata__` holds them.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 

@@ -18,8 +18,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::vector<NamedTensor> without_repeats(std::vector<NamedTensor> named) {
-  std::vector<NamedTensor> kept;
+NamedTensors without_repeats(NamedTensors named) {
+  NamedTensors kept;
   for (NamedTensor& entry : named) {
     const auto is_same = [&](const NamedTensor& other) { return other.second.is_same(entry.second); };
     if (std::none_of(kept.begin(), kept.end(), is_same)) kept.push_back(std::move(entry));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "resilin/base/reflect.h"
-#include "resilin/tensor/tensor.h"
+#include "resilin/tensor/named_tensors.h"
 
 namespace resilin::nn {
 
@@ -20,9 +20,6 @@ namespace resilin::nn {
 //     Linear first, second;
 //     static constexpr auto fields() { return std::tuple{field("first", &Pair::first), field("second", &Pair::second)}; }
 //   };
-
-/// A tensor and its state_dict key: "second.weight".
-using NamedTensor = std::pair<std::string, Tensor>;
 
 namespace detail {
 
@@ -73,16 +70,16 @@ void for_each_tensor(M& module, Visit&& visit, const std::string& prefix = "") {
 
 /// All tensors by name; one that is used in two places is there twice.
 template <Reflected M>
-std::vector<NamedTensor> state_dict(const M& module) {
-  std::vector<NamedTensor> named;
+NamedTensors state_dict(const M& module) {
+  NamedTensors named;
   for_each_tensor(module, [&](std::string name, const Tensor& x) { named.push_back({std::move(name), x}); });
   return named;
 }
 
 /// Each tensor once, under its first name.
-RESILIN_API std::vector<NamedTensor> without_repeats(std::vector<NamedTensor> named);
+RESILIN_API NamedTensors without_repeats(NamedTensors named);
 template <Reflected M>
-std::vector<NamedTensor> named_parameters(const M& module) {
+NamedTensors named_parameters(const M& module) {
   return without_repeats(state_dict(module));
 }
 template <Reflected M>

@@ -117,8 +117,8 @@ void Optimizer<Options>::zero_grad() {
 }
 
 template <class Options>
-std::vector<std::pair<std::string, Tensor>> Optimizer<Options>::state_dict() const {
-  std::vector<std::pair<std::string, Tensor>> named;
+NamedTensors Optimizer<Options>::state_dict() const {
+  NamedTensors named;
   for (const std::unique_ptr<Part>& part : parts_) {
     const std::vector<std::string_view> names = state_names(options_[part->group]);
     for (std::size_t p = 0; p < part->numbers.size(); ++p) {
@@ -132,8 +132,8 @@ std::vector<std::pair<std::string, Tensor>> Optimizer<Options>::state_dict() con
 }
 
 template <class Options>
-void Optimizer<Options>::load_state_dict(const std::vector<std::pair<std::string, Tensor>>& state) {
-  const std::vector<std::pair<std::string, Tensor>> own = state_dict();
+void Optimizer<Options>::load_state_dict(const NamedTensors& state) {
+  const NamedTensors own = state_dict();
   std::map<std::string_view, const Tensor*> given;
   for (const auto& [name, tensor] : state) given[name] = &tensor;
   for (const auto& [name, tensor] : own) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "resilin/base/api.h"
-#include "resilin/tensor/tensor.h"
+#include "resilin/tensor/named_tensors.h"
 
 namespace resilin::optim {
 
@@ -60,9 +60,9 @@ class RESILIN_API Optimizer {
   }
 
   /// The state by name, "<number of the parameter>.exp_avg" and so on, as views that may be written; "<number>.step" counts its steps.
-  std::vector<std::pair<std::string, Tensor>> state_dict() const;
+  NamedTensors state_dict() const;
   /// ArgumentError for names that are missing or unexpected, ShapeError; nothing is written then.
-  void load_state_dict(const std::vector<std::pair<std::string, Tensor>>& state);
+  void load_state_dict(const NamedTensors& state);
 
  private:
   struct Part;  // the parameters of a group that share a dtype
