@@ -15,15 +15,6 @@ namespace {
 
 thread_local std::vector<NodePtr>* dropped = nullptr;  // while a node is being taken apart
 
-// Symbols that are written differently may be the same size; a trace checks sizes itself.
-bool may_be_equal(const Shape& a, const Shape& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].is_constant() && b[i].is_constant() && !(a[i] == b[i])) return false;
-  }
-  return true;
-}
-
 bool expands_to(const Shape& from, const Shape& to) {
   if (from.size() > to.size()) return false;
   const std::size_t added = to.size() - from.size();

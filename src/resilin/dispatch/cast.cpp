@@ -48,7 +48,7 @@ std::vector<ir::Type> infer_assign(ir::InferContext& c) {
     for (std::size_t a = 0; a < value.size(); ++a) {
       const Dim to = destination[destination.size() - value.size() + a];
       if (value[a] == 1) continue;
-      if (value[a].is_constant() && to.is_constant() && !(value[a] == to)) refuse();
+      if (!may_be_equal(value[a], to)) refuse();
       c.same(value[a], to, "sizes of value and destination");
     }
   }

@@ -165,11 +165,8 @@ ir::ValueId Tracer::write_into(ir::ValueId destination, const ir::OpDef& op, ir:
   const ir::Type& to = graph_.type(destination);
   const ir::Type& from = graph_.type(result);
   check_castable(op.name, from.dtype, to.dtype);
-  bool fits = from.shape.size() == to.shape.size();
-  for (std::size_t a = 0; fits && a < to.shape.size(); ++a) {
-    fits = !(from.shape[a].is_constant() && to.shape[a].is_constant()) || from.shape[a] == to.shape[a];
-  }
-  if (!fits) throw ShapeError(cat(op.name, ": output with shape ", to.shape, " doesn't match the broadcast shape ", from.shape));
+  if (!may_be_equal(from.shape, to.shape))
+    throw ShapeError(cat(op.name, ": output with shape ", to.shape, " doesn't match the broadcast shape ", from.shape));
   return append(assign_op, {ir::Operand(destination), ir::Operand(result)}, ir::Attrs(), {&destination, 1})[0];
 }
 

@@ -80,6 +80,10 @@ Dim Dim::multiply(Dim a, Dim b) {
   return (Polynomial(a) * Polynomial(b)).dim();
 }
 
+bool may_be_equal(std::span<const Dim> a, std::span<const Dim> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](Dim x, Dim y) { return may_be_equal(x, y); });
+}
+
 Dim product(std::span<const Dim> dims) {
   Dim result = 1;
   for (const Dim dim : dims) result *= dim;

@@ -127,6 +127,11 @@ using Shape = SmallVector<Dim, 5>;
 /// Product of all dims; 1 for none.
 RESILIN_API Dim product(std::span<const Dim> dims);
 
+/// False only for constants that differ: sizes that are written differently may be the same.
+inline bool may_be_equal(Dim a, Dim b) { return a == b || !a.is_constant() || !b.is_constant(); }
+/// As many sizes, and each pair of them.
+RESILIN_API bool may_be_equal(std::span<const Dim> a, std::span<const Dim> b);
+
 /// e = coefficient * symbol + rest, where neither part contains the symbol; nothing when e is not affine in it.
 struct Affine {
   Dim coefficient;

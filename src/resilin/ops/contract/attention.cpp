@@ -26,7 +26,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 ReduceAttrs rows() { return {.axes = {-1}, .keepdim = true, .plain = true}; }
 
 void require_same(ir::InferContext& c, Dim a, Dim b, std::string_view what) {
-  if (a.is_constant() && b.is_constant() && !(a == b)) {
+  if (!may_be_equal(a, b)) {
     throw ShapeError(cat(c.op(), ": ", what, " differ: query is ", c.shape(0), ", key is ", c.shape(1), ", value is ", c.shape(2), "; ", a,
                          " must equal ", b));
   }

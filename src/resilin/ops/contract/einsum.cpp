@@ -182,7 +182,7 @@ void require_sizes(const Term& a, const Term& b, std::size_t operand) {
     if (at == b.labels.size()) continue;
     const Dim of_a = a.x.shape()[i];
     const Dim of_b = b.x.shape()[at];
-    if (!of_a.is_constant() || !of_b.is_constant() || of_a == of_b) continue;
+    if (may_be_equal(of_a, of_b)) continue;
     throw ShapeError(cat("einsum: subscript ", text_of(a.labels[i]), " has size ", of_b, " for operand ", operand,
                          " which does not broadcast with previously seen size ", of_a));
   }

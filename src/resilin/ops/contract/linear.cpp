@@ -13,7 +13,7 @@ namespace resilin {
 namespace {
 
 void require_same(ir::InferContext& c, Dim a, Dim b, std::string_view what) {
-  if (a.is_constant() && b.is_constant() && !(a == b)) {
+  if (!may_be_equal(a, b)) {
     throw ShapeError(cat(c.op(), ": ", what, " differ: x is ", c.shape(0), ", weight is ", c.shape(1),
                          c.has(2) ? cat(", bias is ", c.shape(2)) : std::string(), "; ", a, " must equal ", b));
   }

@@ -15,7 +15,7 @@ std::vector<ir::Type> infer_matmul(ir::InferContext& c) {
   if (a.size() < 2 || b.size() < 2) throw ShapeError(cat(c.op(), ": inputs must have at least two axes: a is ", a, ", b is ", b));
   const Dim k = a.back();
   const Dim rows = b[b.size() - 2];
-  if (k.is_constant() && rows.is_constant() && !(k == rows)) {
+  if (!may_be_equal(k, rows)) {
     throw ShapeError(cat(c.op(), ": inner sizes differ: a is ", a, ", b is ", b, "; ", k, " must equal ", rows));
   }
   c.same(k, rows, "inner sizes differ");
@@ -111,7 +111,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   const Dim k = a.size(-1);
   const Dim rows = b.ndim() == 1 ? b.size(0) : b.size(-2);
-  if (k.is_constant() && rows.is_constant() && !(k == rows)) {  // in the caller's shapes
+  if (!may_be_equal(k, rows)) {  // in the caller's shapes
     throw ShapeError(cat("matmul: inner sizes differ: a is ", a.shape(), ", b is ", b.shape(), "; ", k, " must equal ", rows));
   }
   const Tensor product = apply_one(matmul_op, {a.ndim() == 1 ? unsqueeze(a, 0) : a, b.ndim() == 1 ? unsqueeze(b, 1) : b});

@@ -14,7 +14,7 @@ void require_axes(const Tensor& a, i64 of_a, const Tensor& b, i64 of_b, std::str
 }
 
 void require_same(Dim a, Dim b, std::string_view what, std::string_view op) {
-  if (!a.is_constant() || !b.is_constant() || a == b) return;
+  if (may_be_equal(a, b)) return;
   throw ShapeError(cat(op, ": ", what, ": ", a, " and ", b, "; they must be equal"));
 }
 
@@ -39,7 +39,7 @@ Tensor mv(const Tensor& a, const Tensor& b) {
 Tensor dot(const Tensor& a, const Tensor& b) {
   if (a.ndim() != 1 || b.ndim() != 1)
     throw ShapeError(cat("dot: 1D tensors expected, but got ", a.ndim(), "D and ", b.ndim(), "D tensors"));
-  if (a.size(0).is_constant() && b.size(0).is_constant() && !(a.size(0) == b.size(0))) {
+  if (!may_be_equal(a.size(0), b.size(0))) {
     throw ShapeError(
         cat("dot: inconsistent tensor size, expected tensor ", a.shape(), " and src ", b.shape(), " to have the same number of elements"));
   }

@@ -40,7 +40,7 @@ std::vector<ir::Type> infer_index_add(InferContext& c) {
   for (std::size_t a = 0; a < x.size(); ++a) {
     const bool indexed = static_cast<i64>(a) == axis;
     const Dim wanted = indexed ? index[0] : x[a];
-    if (source[a].is_constant() && wanted.is_constant() && !(source[a] == wanted)) {
+    if (!may_be_equal(source[a], wanted)) {
       throw ShapeError(
           indexed
               ? cat(c.op(), ": Number of indices (", wanted, ") should be equal to source.size(dim): (", source[a], "), for dim: ", axis)

@@ -22,7 +22,7 @@ void require_same_sizes(InferContext& c, int input, std::size_t axis) {
   }
   for (std::size_t a = 0; a < shape.size(); ++a) {
     if (a == axis) continue;
-    if (shape[a].is_constant() && first[a].is_constant() && !(shape[a] == first[a])) {
+    if (!may_be_equal(shape[a], first[a])) {
       throw ShapeError(cat(c.op(), ": Sizes of tensors must match except in dimension ", axis, ". Expected size ", first[a],
                            " but got size ", shape[a], " for tensor number ", input, " in the list"));
     }

@@ -234,10 +234,7 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, i64 axis, const
 void require_target_shape(const Tensor& x, const Tensor& target, i64 axis) {
   Shape wanted = x.shape();
   wanted.erase(wanted.begin() + axis);
-  bool fits = wanted.size() == target.shape().size();
-  for (std::size_t a = 0; fits && a < wanted.size(); ++a)
-    fits = !wanted[a].is_constant() || !target.shape()[a].is_constant() || wanted[a] == target.shape()[a];
-  if (!fits) {
+  if (!may_be_equal(wanted, target.shape())) {
     throw ShapeError(
         cat("cross_entropy: Expected target of shape ", wanted, " for logits of shape ", x.shape(), ", but got ", target.shape()));
   }

@@ -22,11 +22,7 @@ void require_of_trailing_shape(ir::InferContext& c, int input, i64 count) {
   const std::string_view name = input == 1 ? "weight" : "bias";
   const Shape& shape = c.shape(input);
   if (!is_floating(c.dtype(input))) throw DtypeError(cat(c.op(), ": ", name, " must be of a floating dtype, but is ", c.dtype(input)));
-  bool fits = static_cast<i64>(shape.size()) == count;
-  for (std::size_t a = 0; fits && a < shape.size(); ++a) {
-    fits = !(shape[a].is_constant() && normalized[a].is_constant()) || shape[a] == normalized[a];
-  }
-  if (!fits) {
+  if (!may_be_equal(shape, normalized)) {
     throw ShapeError(cat(c.op(), ": Expected ", name, " to be of same shape as normalized_shape, but got ", name, " of shape ", shape,
                          " and normalized_shape = ", normalized));
   }
@@ -39,13 +35,8 @@ void require_trailing(std::string_view op, const Tensor& x, std::span<const Dim>
                             ": Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                             "normalized_shape = []"));
   }
-  const std::size_t ndim = static_cast<std::size_t>(x.ndim());
-  bool fits = ndim >= normalized_shape.size();
-  for (std::size_t a = 0; fits && a < normalized_shape.size(); ++a) {
-    const Dim size = x.shape()[ndim - normalized_shape.size() + a];
-    fits = size == normalized_shape[a] || !size.is_constant() || !normalized_shape[a].is_constant();
-  }
-  if (fits) return;
+  const std::span<const Dim> sizes(x.shape());
+  if (sizes.size() >= normalized_shape.size() && may_be_equal(sizes.last(normalized_shape.size()), normalized_shape)) return;
   std::string wanted = "[*";
   for (const Dim size : normalized_shape) wanted += cat(", ", size);
   throw ShapeError(cat(op, ": Given normalized_shape=", normalized_shape, ", expected input with shape ", wanted,

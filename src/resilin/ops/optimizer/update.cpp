@@ -16,10 +16,7 @@ std::vector<ir::Type> infer_update(ir::InferContext& c) {
   const Shape& shape = c.shape(0);
   for (int i = 1; i < c.input_count(); ++i) {
     const Shape& other = c.shape(i);
-    bool fits = other.size() == shape.size();
-    for (std::size_t a = 0; fits && a < shape.size(); ++a)
-      fits = !(shape[a].is_constant() && other[a].is_constant()) || shape[a] == other[a];
-    if (!fits)
+    if (!may_be_equal(shape, other))
       throw ShapeError(cat(c.op(), ": gradient and state must have the shape of the parameter: it is ", shape, ", another is ", other));
     for (std::size_t a = 0; a < shape.size(); ++a) c.same(shape[a], other[a], "sizes of the parameter and of its gradient or state");
   }

@@ -190,7 +190,7 @@ Tensor reshape(const Tensor& x, std::span<const Dim> shape) {
   for (const Dim size : resolved) {
     if (size.is_constant() && size.value() < 0) throw ShapeError(cat("reshape: invalid shape dimension ", size, ": shape is ", shape));
   }
-  if (x.numel().is_constant() && product(resolved).is_constant() && !(product(resolved) == x.numel())) {
+  if (!may_be_equal(product(resolved), x.numel())) {
     throw ShapeError(cat("reshape: shape '", shape, "' is invalid for input of size ", x.numel()));
   }
   return apply_one(reshape_op, {x}, ReshapeAttrs{resolved});

@@ -60,7 +60,7 @@ std::vector<Tensor> split(const Tensor& x, std::span<const Dim> sizes, i64 axis)
     }
     start = start + size;
   }
-  if (start.is_constant() && x.size(a).is_constant() && !(start == x.size(a))) {
+  if (!may_be_equal(start, x.size(a))) {
     throw ArgumentError(cat("split: split_with_sizes expects split_sizes to sum exactly to ", x.size(a),
                             " (input tensor's size at dimension ", a, "), but got split_sizes=", sizes));
   }
