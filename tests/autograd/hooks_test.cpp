@@ -113,6 +113,83 @@ TEST_CASE("backward may run inside a hook") {
   CHECK(values_of(grad(w)) == Values{4});
 }
 
+TEST_CASE("a hook on several tensors is called once a backward, when all that it reaches have their gradient or when the first has") {
+  for (const MultiGradMode mode : {MultiGradMode::All, MultiGradMode::Any}) {
+    const Tensor x = leaf({1});
+    const Tensor a = x * 2;
+    const Tensor b = a * 3;
+    const Tensor c = x * 5;
+    std::vector<Values> seen;
+    const std::vector<Tensor> watched{a, b, c, x};
+    HookHandle handle = register_multi_grad_hook(
+        watched,
+        [&](std::span<const Tensor> grads) {
+          Values values;
+          for (const Tensor& grad : grads) values.push_back(grad.defined() ? values_of(grad)[0] : -1);
+          seen.push_back(values);
+        },
+        mode);
+    const BackwardOptions again{.retain_graph = true};
+    backward(sum(b + c), again);
+    CHECK(seen == std::vector<Values>{mode == MultiGradMode::All ? Values{3, 1, 1, 11} : Values{-1, -1, 1, -1}});
+    seen.clear();
+    backward(sum(b * 2), again);
+    CHECK(seen == std::vector<Values>{mode == MultiGradMode::All ? Values{6, 2, -1, 12} : Values{-1, 2, -1, -1}});
+    seen.clear();
+    gradients({{sum(b)}}, {{a}}, {.retain_graph = true});
+    CHECK(seen == std::vector<Values>{mode == MultiGradMode::All ? Values{3, 1, -1, -1} : Values{-1, 1, -1, -1}});
+    handle.remove();
+    seen.clear();
+    backward(sum(b + c));
+    CHECK(seen.empty());
+  }
+  CHECK(words_of<ArgumentError>([&] {
+          register_multi_grad_hook({{leaf({1}), test::make<double>({1})}}, [](std::span<const Tensor>) {});
+        }) == "cannot register a hook on a tensor that doesn't require gradient");
+}
+
+TEST_CASE("a hook on several tensors keeps none of them alive and forgets a backward that failed") {
+  const Tensor memory = test::make<double>({1, 2});
+  {
+    const Tensor x = requires_grad_(detach(memory));
+    const Tensor y = x * 2;
+    int calls = 0;
+    bool fails = true;
+    register_multi_grad_hook({{x, y}}, [&](std::span<const Tensor>) { ++calls; });
+    register_hook(y, [&](const Tensor&) -> Tensor {
+      if (fails) throw ArgumentError("stop");
+      return {};
+    });
+    CHECK(words_of<ArgumentError>([&] { backward(sum(y), {.retain_graph = true}); }) == "stop");
+    fails = false;
+    backward(sum(y));
+    CHECK(calls == 1);
+  }
+  CHECK(memory.storage().use_count() == 1);
+}
+
+TEST_CASE("gradients between edges of a history need no tensors") {
+  const Tensor x = leaf({1, 2});
+  GradientEdge from;
+  GradientEdge middle;
+  {
+    const Tensor y = exp(x);
+    middle = gradient_edge(y);
+    from = gradient_edge(sum(y * y));
+  }
+  CHECK(middle.node.name() == "ExpBackward0");
+  CHECK(gradient_edge(x).node.name() == "AccumulateGrad");
+  const std::vector<GradientEdge> inputs{middle, gradient_edge(x)};
+  const std::vector<Tensor> grads = edge_gradients({{from}}, inputs, {.retain_graph = true});
+  CHECK(values_of(grads[0]) == values_of(exp(x) * 2));
+  CHECK(values_of(edge_gradients({{middle}}, {{gradient_edge(x)}}, {.grad_outputs = {ones_like(x)}})[0]) == values_of(exp(x)));
+  const Tensor other = leaf({7});
+  CHECK(values_of(edge_gradients({{from}}, {{gradient_edge(other)}}, {.materialize_grads = true})[0]) == Values{0});
+  CHECK(words_of<ArgumentError>([&] { edge_gradients({{middle}}, inputs); }) == "grad can be implicitly created only for scalar outputs");
+  CHECK(words_of<ArgumentError>([&] { gradient_edge(detach(x)); }) ==
+        "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+}
+
 TEST_CASE("hooks are refused where no gradient comes") {
   const Tensor plain = test::make<double>({1});
   CHECK(words_of<ArgumentError>([&] { register_hook(plain, [](const Tensor& g) { return g; }); }) ==

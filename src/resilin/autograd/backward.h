@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "resilin/autograd/node.h"
 #include "resilin/tensor/tensor.h"
 
 namespace resilin {
@@ -33,6 +34,9 @@ struct GradientOptions {
 /// The gradients of the sum of `outputs` by `inputs`, which may be results as well as leaves; `grad` of no leaf changes.
 RESILIN_API std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                                           const GradientOptions& options = {});
+/// The same from and to edges of a history: the tensors themselves need not be there any more.
+RESILIN_API std::vector<Tensor> edge_gradients(std::span<const GradientEdge> outputs, std::span<const GradientEdge> inputs,
+                                               const GradientOptions& options = {});
 RESILIN_API std::vector<Tensor> gradients(const Tensor& output, std::initializer_list<Tensor> inputs, const GradientOptions& options = {});
 
 }  // namespace resilin

@@ -16,6 +16,23 @@ struct BackwardCall {
   bool keeps_saved = false;
 };
 
+/// What a hook may ask of the backward that calls it.
+class RunningBackward {
+ public:
+  /// Calls back for every node that runs or whose gradient is given back.
+  virtual void visit(const std::function<void(const Node&)>& visit) const = 0;
+  /// Shared by all who ask; expires at the end of this backward.
+  const std::shared_ptr<const int>& token();
+
+ protected:
+  ~RunningBackward() = default;
+
+ private:
+  std::shared_ptr<const int> token_;
+};
+/// The innermost one of this thread, or null.
+RunningBackward* running_backward();
+
 /// The captured gradients, undefined where none arrived. Grad mode is the caller's.
 Gradients run_backward(const BackwardCall& call);
 

@@ -38,6 +38,12 @@ GradNode grad_fn(const Tensor& x) {
   return GradNode(tape::edge_of(x).node);
 }
 
+GradientEdge gradient_edge(const Tensor& x) {
+  const tape::Edge edge = tape::edge_of(x);
+  if (!edge.defined()) throw ArgumentError("It is not possible to get the gradient edge for a Tensor that does not require gradients");
+  return {GradNode(edge.node), edge.output};
+}
+
 NodeCreationHook::NodeCreationHook(std::function<void(const GradNode&)> hook)
     : hook_(std::move(hook)), before_(std::exchange(innermost, this)) {}
 NodeCreationHook::~NodeCreationHook() { innermost = before_; }

@@ -44,6 +44,8 @@ class RESILIN_API GradNode {
   /// After the step: may replace the gradients of its inputs.
   HookHandle register_hook(std::function<void(std::vector<Tensor>& grad_inputs, std::span<const Tensor> grad_outputs)> hook) const;
   friend bool operator==(const GradNode&, const GradNode&) = default;
+  /// Internal.
+  const std::shared_ptr<tape::Node>& step() const { return node_; }
 
  private:
   std::shared_ptr<tape::Node> node_;
@@ -51,6 +53,14 @@ class RESILIN_API GradNode {
 
 /// The step that made x; undefined for a leaf.
 RESILIN_API GradNode grad_fn(const Tensor& x);
+
+/// Where the gradient of a tensor goes: an output of a step. Keeps the history alive, but not the elements of the tensor.
+struct GradientEdge {
+  GradNode node;  // "AccumulateGrad" of a leaf
+  int output = 0;
+};
+/// ArgumentError when x requires no gradient.
+RESILIN_API GradientEdge gradient_edge(const Tensor& x);
 
 /// While the scope lives, calls `hook` once for each step that this thread records, when the step is complete. Outer scopes come first; steps that a hook
 /// itself records are not announced.

@@ -112,16 +112,16 @@ Tensor with_history(const Tensor& x, const Edge& edge) {
   return out;
 }
 
-Tensor fitted(const Tensor& grad, const GradType& type, const Node& from, std::size_t input) {
-  Tensor out = grad;
-  if (!may_be_equal(out.shape(), type.shape)) {
-    if (!expands_to(type.shape, out.shape())) {
-      throw ShapeError(cat("Function ", from.name(), " returned an invalid gradient at index ", input, " - got ", out.shape(),
+Tensor fitted(Tensor grad, const GradType& type, const Node& from, std::size_t input) {
+  if (!may_be_equal(grad.shape(), type.shape)) {
+    if (!expands_to(type.shape, grad.shape())) {
+      throw ShapeError(cat("Function ", from.name(), " returned an invalid gradient at index ", input, " - got ", grad.shape(),
                            " but expected shape compatible with ", type.shape));
     }
-    out = sum_to(out, type.shape);
+    grad = sum_to(grad, type.shape);
   }
-  return cast(out, type.dtype);
+  if (!type.takes_any_dtype && grad.dtype() != type.dtype) return cast(grad, type.dtype);
+  return grad;
 }
 
 std::string backward_name(std::string_view op) {

@@ -50,6 +50,7 @@ struct Edge {
 /// What a gradient must look like.
 struct GradType {
   DType dtype = DType::F32;
+  bool takes_any_dtype = false;  // it stays of the dtype in which it arrives
   Shape shape = {};
   GradType() = default;
   GradType(DType of, const Shape& sizes) : dtype(of), shape(sizes) {}
@@ -115,7 +116,7 @@ Tensor bare(const Tensor& x);
 Tensor with_history(const Tensor& x, const Edge& edge);
 
 /// The gradient summed and cast to the type it must have. ShapeError, naming the node and the input, when it does not fit.
-Tensor fitted(const Tensor& grad, const GradType& type, const Node& from, std::size_t input);
+Tensor fitted(Tensor grad, const GradType& type, const Node& from, std::size_t input);
 /// "exp" -> "ExpBackward0".
 std::string backward_name(std::string_view op);
 
