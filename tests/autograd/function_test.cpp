@@ -7,6 +7,7 @@
 #include "resilin/autograd/gradcheck.h"
 #include "resilin/autograd/hooks.h"
 #include "resilin/autograd/node.h"
+#include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/ops/activation/softmax.h"
 #include "resilin/ops/contract/matmul.h"
@@ -14,6 +15,7 @@
 #include "resilin/ops/pointwise/elementary.h"
 #include "resilin/ops/random/uniform.h"
 #include "resilin/ops/reduce/reduce.h"
+#include "resilin/ops/view/range.h"
 
 #include "tests/autograd/leaf.h"
 
@@ -132,6 +134,156 @@ TEST_CASE("outputs of a function: those without gradients, and inputs given back
   CHECK(starts_with(words_of<UnsupportedError>([&] { add_(y[0], 1); }), "add: an output of a custom function that shares the memory"));
   backward(sum(y[0]));
   CHECK(values_of(grad(x)) == Values{5});
+}
+
+namespace {
+
+// Doubles its first input in place.
+Function doubling(std::vector<Tensor> (*outputs)(std::span<const Tensor> in) = [](std::span<const Tensor> in) {
+  return std::vector<Tensor>{in[0]};
+}) {
+  return {.name = "Double",
+          .forward =
+              [outputs](FunctionContext& c, std::span<const Tensor> in) {
+                mul_(in[0], 2);
+                c.mark_dirty(in[0]);
+                return outputs(in);
+              },
+          .backward = [](FunctionContext&, std::span<const Tensor> grads) { return std::vector<Tensor>{grads[0] * 2}; }};
+}
+
+// Its backward keeps the gradient that arrives.
+Function watched(std::optional<DType> dtype, Tensor& arrived) {
+  return {.name = "Watched",
+          .forward =
+              [dtype](FunctionContext& c, std::span<const Tensor> in) {
+                const Tensor y = in[0] * 2;
+                c.set_output_grad_dtype(y, dtype);
+                return std::vector<Tensor>{y};
+              },
+          .backward =
+              [&arrived](FunctionContext&, std::span<const Tensor> grads) {
+                arrived = grads[0];
+                return std::vector<Tensor>{grads[0] * 2};
+              }};
+}
+
+}  // namespace
+
+TEST_CASE("an input that a function writes and marks as dirty goes on from there") {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  const Tensor before = y * y;
+  const Tensor z = apply_function(doubling(), {y})[0];
+  CHECK(z.is_same(y));
+  CHECK(grad_fn(y).name() == "DoubleBackward");
+  backward(sum(y * y));
+  CHECK(values_of(grad(x)) == Values{72, 144});
+  CHECK(starts_with(words_of<ArgumentError>([&] { backward(sum(before)); }),
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: [f64 [2]], which is "
+                    "output 0 of MulBackward0, is at version 2; expected version 0 instead"));
+}
+
+TEST_CASE("a function may write into a view, and its base follows") {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor base = x * 1;
+  apply_function(doubling(), {slice(base, 0, 0, 2)});
+  CHECK(values_of(base) == Values{2, 4, 3});
+  backward(sum(base * base));
+  CHECK(values_of(grad(x)) == Values{8, 16, 6});
+}
+
+TEST_CASE("a function may keep an input that it wrote") {
+  const Function exp_in_place{
+      .name = "Exp",
+      .forward =
+          [](FunctionContext& c, std::span<const Tensor> in) {
+            assign(in[0], exp(in[0]));
+            c.mark_dirty(in[0]);
+            c.save_for_backward({in[0]});
+            return std::vector<Tensor>{in[0]};
+          },
+      .backward = [](FunctionContext& c, std::span<const Tensor> grads) { return std::vector<Tensor>{grads[0] * c.saved_tensors()[0]}; }};
+  const Tensor x = leaf({0.5, -1});
+  const GradcheckFunction f = [&](std::span<const Tensor> in) { return apply_function(exp_in_place, {in[0] * 1}); };
+  gradcheck(f, {&x, 1});
+  gradgradcheck(f, {&x, 1});
+  const Tensor y = f({&x, 1})[0];
+  add_(y, 1);
+  CHECK(starts_with(words_of<ArgumentError>([&] { backward(sum(y)); }), "one of the variables needed for gradient computation"));
+}
+
+TEST_CASE("marks that cannot be followed are refused") {
+  const Tensor x = leaf({1, 2});
+  CHECK(words_of<ArgumentError>([&] { apply_function(doubling(), {x}); }) ==
+        "Double: a leaf Variable that requires grad is being used in an in-place operation.");
+  const Function lost = doubling([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * 1}; });
+  CHECK(words_of<ArgumentError>([&] { apply_function(lost, {x * 1}); }) ==
+        "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must "
+        "all be outputs of the Function.");
+  const Function two = doubling([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0], in[0] * 1}; });
+  CHECK(apply_function(two, {x * 1}).size() == 2);
+  CHECK(starts_with(words_of<ArgumentError>([&] {
+                      const Tensor y = x * 1;
+                      apply_function(two, {slice(y, 0, 0, 1)});
+                    }),
+                    "If your Function modifies inplace an input that is a view of another Tensor"));
+  const Function stray{.name = "Stray",
+                       .forward =
+                           [](FunctionContext& c, std::span<const Tensor> in) {
+                             const Tensor y = in[0] * 2;
+                             c.mark_dirty(y);
+                             return std::vector<Tensor>{y};
+                           },
+                       .backward = [](FunctionContext&, std::span<const Tensor> grads) { return std::vector<Tensor>{grads[0]}; }};
+  CHECK(words_of<ArgumentError>([&] { apply_function(stray, {x}); }) == "Stray: a tensor that is no input was marked as dirty");
+}
+
+TEST_CASE("a function says in which dtype the gradient of an output arrives") {
+  const Tensor x = requires_grad_(test::make<float>({1, 2}));
+  Tensor arrived;
+  const auto run = [&](std::optional<DType> dtype) {
+    clear_grad(x);
+    const Tensor low = cast(x, DType::BF16);
+    const Tensor y = apply_function(watched(dtype, arrived), {low})[0];
+    CHECK(y.dtype() == DType::BF16);
+    const Function wide{
+        .name = "Wide",
+        .forward = [](FunctionContext&, std::span<const Tensor> in) { return std::vector<Tensor>{sum(cast(in[0], DType::F32))}; },
+        .backward =
+            [](FunctionContext&, std::span<const Tensor>) {
+              return std::vector<Tensor>{test::make<float>({1.0009765625f, 3})};
+            }};
+    backward(apply_function(wide, {y})[0]);
+    CHECK(grad(x).dtype() == DType::F32);
+  };
+  run(DType::BF16);
+  CHECK(arrived.dtype() == DType::BF16);
+  CHECK(values_of(cast(arrived, DType::F32)) == Values{1, 3});
+  run(DType::F32);
+  CHECK(arrived.dtype() == DType::F32);
+  CHECK(values_of(arrived) == Values{1.0009765625, 3});
+  run(DType::F64);
+  CHECK(arrived.dtype() == DType::F64);
+  run(std::nullopt);
+  CHECK(arrived.dtype() == DType::F32);
+}
+
+TEST_CASE("gradients given to an output take the dtype that it wants, and sums of several keep it") {
+  const Tensor x = requires_grad_(cast(test::make<float>({1, 2}), DType::BF16));
+  Tensor arrived;
+  const Tensor y = apply_function(watched(DType::F32, arrived), {x})[0];
+  backward(y, {.gradient = test::make<float>({1.0009765625f, 3}), .retain_graph = true});
+  CHECK(values_of(arrived) == Values{1.0009765625, 3});
+  backward(sum(y) + sum(y * 2));
+  CHECK(arrived.dtype() == DType::F32);
+  CHECK(values_of(arrived) == Values{3, 3});
+  const Tensor free = apply_function(watched(std::nullopt, arrived), {x})[0];
+  const std::vector<Tensor> outputs{free, free, free};
+  gradients(outputs, {{x}}, {.grad_outputs = {test::make<float>({1, 1}), test::make<double>({1e-12, 1}), test::make<double>({1, 1})}});
+  CHECK(arrived.dtype() == DType::F64);
+  CHECK(words_of<DtypeError>([&] { apply_function(watched(DType::I64, arrived), {x}); }) ==
+        "set_output_grad_dtype: a gradient cannot be of i64; it must be floating");
 }
 
 TEST_CASE("a checkpoint keeps its inputs and runs again") {

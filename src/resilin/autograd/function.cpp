@@ -5,6 +5,7 @@
 
 #include "resilin/autograd/node.h"
 #include "resilin/autograd/saved_tensor.h"
+#include "resilin/autograd/write.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/ops/create/fill.h"
 
@@ -13,6 +14,8 @@ namespace resilin {
 struct FunctionContext::Parts {
   std::vector<Tensor> to_save;
   std::vector<Tensor> without_grad;
+  std::vector<Tensor> dirty;
+  std::vector<std::pair<Tensor, std::optional<DType>>> grad_dtypes;
   std::vector<tape::SavedTensor> saved;
   std::vector<bool> needs;  // per input
   tape::Node* owner = nullptr;
@@ -24,18 +27,18 @@ namespace tape {
 
 class FunctionNode final : public Node {
  public:
-  explicit FunctionNode(const Function& function) : name_(function.name + "Backward"), backward_(function.backward) {
-    context_.parts_->owner = this;
-  }
-  std::string name() const override { return name_; }
+  explicit FunctionNode(const Function& function) : name_(function.name), backward_(function.backward) { context_.parts_->owner = this; }
+  std::string name() const override { return name_ + "Backward"; }
   Gradients run(std::span<Tensor> grads) override;
   void release() override;
   /// Forward and then the history of its outputs.
   std::vector<Tensor> forward(const Function& function, std::span<const Tensor> inputs);
 
  private:
+  void check_marks(std::span<const Tensor> inputs, std::span<const Tensor> made) const;
+  void check_dirty(const Tensor& x, std::size_t output_count) const;
+  void save(std::span<const Tensor> inputs, std::span<const Tensor> made);
   void record(std::span<const Tensor> inputs, std::vector<Tensor>& results);
-  bool is_marked(const Tensor& output) const;
 
   std::string name_;
   Function::Body backward_;
@@ -69,25 +72,79 @@ std::vector<Tensor> FunctionNode::forward(const Function& function, std::span<co
     const NoGrad no_grad;
     results = function.forward(context_, inputs);
   }
+  check_marks(inputs, results);
+  for (const Tensor& x : parts.dirty) {
+    if (x.storage().defined()) x.storage().bump_version();  // forward may have written past the ops
+  }
   if (is_recorded) record(inputs, results);
   parts.to_save.clear();
   parts.without_grad.clear();
+  parts.dirty.clear();
+  parts.grad_dtypes.clear();
   return results;
+}
+
+void FunctionNode::check_marks(std::span<const Tensor> inputs, std::span<const Tensor> made) const {
+  const FunctionContext::Parts& parts = *context_.parts_;
+  for (const Tensor& x : parts.dirty) {
+    if (!is_among(x, made)) {
+      throw ArgumentError(
+          "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must "
+          "all be outputs of the Function.");
+    }
+    if (!is_among(x, inputs)) throw ArgumentError(cat(name_, ": a tensor that is no input was marked as dirty"));
+    if (is_among(x, parts.without_grad)) {
+      throw ArgumentError(cat(name_, ": a tensor was marked as dirty and as non-differentiable; its history would be lost"));
+    }
+  }
+  for (const auto& [y, dtype] : parts.grad_dtypes) {
+    if (!is_among(y, made)) throw ArgumentError(cat(name_, ": set_output_grad_dtype was called with a tensor that is no output"));
+  }
+}
+
+void FunctionNode::check_dirty(const Tensor& x, std::size_t output_count) const {
+  check_write(name_, x, true);
+  const GradState* const state = state_of(x);
+  if (output_count == 1 || state == nullptr || state->view == nullptr) return;
+  throw ArgumentError(
+      "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+      "clone() "
+      "the input, or make two Functions of it.");
+}
+
+// An input that was written is kept as it is now, as an output.
+void FunctionNode::save(std::span<const Tensor> inputs, std::span<const Tensor> made) {
+  FunctionContext::Parts& parts = *context_.parts_;
+  for (const Tensor& x : parts.to_save) {
+    const auto at = std::find_if(made.begin(), made.end(), [&](const Tensor& y) { return x.defined() && y.is_same(x); });
+    const bool is_output = at != made.end() && (!is_among(x, inputs) || is_among(x, parts.dirty));
+    parts.saved.push_back(!x.defined() ? SavedTensor()
+                          : is_output  ? SavedTensor::output(x, static_cast<int>(at - made.begin()))
+                                       : SavedTensor(x));
+  }
 }
 
 void FunctionNode::record(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
   FunctionContext::Parts& parts = *context_.parts_;
   const std::vector<Tensor> made = results;
-  for (const Tensor& y : made) outputs.push_back({y.dtype(), y.shape()});
-  for (const Tensor& x : parts.to_save) {
-    const auto at = std::find_if(made.begin(), made.end(), [&](const Tensor& y) { return x.defined() && y.is_same(x); });
-    const bool is_output = at != made.end() && !is_among(x, inputs);
-    parts.saved.push_back(!x.defined() ? SavedTensor()
-                          : is_output  ? SavedTensor::output(x, static_cast<int>(at - made.begin()))
-                                       : SavedTensor(x));
+  for (const Tensor& y : made) {
+    GradType& type = outputs.emplace_back(y.dtype(), y.shape());
+    for (const auto& [marked, dtype] : parts.grad_dtypes) {
+      if (!marked.is_same(y)) continue;
+      type.takes_any_dtype = !dtype;
+      type.dtype = dtype.value_or(y.dtype());
+    }
   }
+  for (const Tensor& x : parts.dirty) {
+    check_dirty(x, made.size());
+  }
+  save(inputs, made);
   for (std::size_t o = 0; o < made.size(); ++o) {
     if (!is_floating(made[o].dtype()) || is_among(made[o], parts.without_grad)) continue;
+    if (is_among(made[o], parts.dirty)) {
+      rewrite_history(made[o], Edge(shared_from_this(), static_cast<int>(o)));
+      continue;
+    }
     if (state_of(made[o]) != nullptr || is_among(made[o], inputs)) results[o] = bare(made[o]);
     set_history(results[o], Edge(shared_from_this(), static_cast<int>(o)));
     need_state(results[o]).refuses_writes = shares_memory(results[o], inputs);
@@ -102,7 +159,7 @@ Gradients FunctionNode::run(std::span<Tensor> grads) {
   Gradients results = backward_(context_, grads);
   if (results.size() != edges.size()) {
     throw ArgumentError(
-        cat("function ", name_, " returned an incorrect number of gradients (expected ", edges.size(), ", got ", results.size(), ")"));
+        cat("function ", name(), " returned an incorrect number of gradients (expected ", edges.size(), ", got ", results.size(), ")"));
   }
   return results;
 }
@@ -131,6 +188,12 @@ std::vector<Tensor> FunctionContext::saved_tensors() const {
 
 bool FunctionContext::needs_input_grad(std::size_t input) const { return parts_->needs.at(input); }
 void FunctionContext::mark_non_differentiable(const Tensor& output) { parts_->without_grad.push_back(output); }
+void FunctionContext::mark_dirty(const Tensor& input) { parts_->dirty.push_back(input); }
+void FunctionContext::set_output_grad_dtype(const Tensor& output, std::optional<DType> dtype) {
+  if (dtype && !is_floating(*dtype))
+    throw DtypeError(cat("set_output_grad_dtype: a gradient cannot be of ", *dtype, "; it must be floating"));
+  parts_->grad_dtypes.emplace_back(output, dtype);
+}
 void FunctionContext::set_materialize_grads(bool materialize) { parts_->materializes = materialize; }
 
 std::vector<Tensor> apply_function(const Function& function, std::span<const Tensor> inputs) {

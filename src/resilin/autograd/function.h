@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ class RESILIN_API FunctionContext {
   bool needs_input_grad(std::size_t input) const;
   /// In forward: this output requires no gradient.
   void mark_non_differentiable(const Tensor& output);
+  /// In forward: this input was written in place. It must be among the outputs, and takes the step as its history as after an op in place.
+  void mark_dirty(const Tensor& input);
+  /// In forward: the gradient of this output comes to backward in another floating dtype than the output's, or, with nothing, in the dtype in which it
+  /// arrives. DtypeError for a dtype that is no float.
+  void set_output_grad_dtype(const Tensor& output, std::optional<DType> dtype);
   /// In forward: gradients that did not arrive are undefined in backward instead of zeros.
   void set_materialize_grads(bool materialize);
   /// Anything else.
@@ -54,7 +60,8 @@ struct Function {
 
 /// Runs the function and records one step when an input requires a gradient. Inputs may be undefined.
 ///
-/// An output in the memory of an input cannot be written later (UnsupportedError); forward must not write into its inputs.
+/// An output in the memory of an input that is not marked as dirty cannot be written later (UnsupportedError). forward may write into inputs that it marks.
+/// Errors  ArgumentError for marks on other tensors than inputs and outputs, and as for an op in place: a leaf that requires a gradient, a view of one
 RESILIN_API std::vector<Tensor> apply_function(const Function& function, std::span<const Tensor> inputs);
 RESILIN_API std::vector<Tensor> apply_function(const Function& function, std::initializer_list<Tensor> inputs);
 

@@ -4,6 +4,7 @@
 #include "resilin/autograd/node.h"
 #include "resilin/autograd/op_node.h"
 #include "resilin/autograd/view.h"
+#include "resilin/autograd/write.h"
 #include "resilin/dispatch/cast.h"
 #include "resilin/dispatch/grad_mode.h"
 #include "resilin/dispatch/recorder.h"
@@ -75,31 +76,6 @@ Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
 }
 
 // --- in place ----------------------------------------------------------------------------------------------------------------------
-// A write that gives the destination another history is refused where that history cannot be told.
-void check_write(const ir::OpDef& op, const Tensor& destination, bool has_edges) {
-  const GradState* const state = state_of(destination);
-  if (state != nullptr && state->is_required && !state->edge.defined()) {
-    throw ArgumentError(cat(op.name, ": a leaf Variable that requires grad is being used in an in-place operation."));
-  }
-  if (state != nullptr && state->view != nullptr) {
-    const GradState* const base = state_of(state->view->base);
-    if (base->is_required && !base->edge.defined())
-      throw ArgumentError(cat(op.name, ": a view of a leaf Variable that requires grad is being used in an in-place operation."));
-  }
-  if (destination.is_traced()) throw UnsupportedError(cat(op.name, ": an in-place operation with a gradient cannot be traced"));
-  if (state != nullptr && state->refuses_writes) {
-    throw UnsupportedError(
-        cat(op.name, ": an output of a custom function that shares the memory of an input cannot be written with a gradient; clone() it"));
-  }
-  const bool has_history = state != nullptr && (state->edge.defined() || state->view != nullptr);
-  if (!has_history && has_edges && destination.storage().use_count() > 1) {
-    throw UnsupportedError(
-        cat(op.name,
-            ": a value that requires grad is written into a tensor that does not and whose memory other tensors or a "
-            "saved value share; their gradients would be lost. Write into a tensor of its own memory, or join with cat()"));
-  }
-}
-
 // What the vjp reads of a value that is about to be overwritten is copied first.
 void save_inputs_of_write(const OpCall& call, OpNode& node) {
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -121,13 +97,7 @@ Outputs record_write(const OpCall& call, SmallVector<Edge, 2> edges) {
   save_inputs_of_write(call, *node);
   Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, &destination);
   if (node->reads_output(0)) node->save_output(0, destination);
-  GradState& state = need_state(destination);
-  if (state.view != nullptr) {
-    rebase(destination, Edge(node, 0));
-  } else {
-    set_history(destination, Edge(node, 0));
-    ++state.rebases;
-  }
+  rewrite_history(destination, Edge(node, 0));
   announce(node);
   return outputs;
 }
@@ -142,7 +112,7 @@ Outputs record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef 
   if (takes_part && op.output_count > 1)
     throw UnsupportedError(cat(op.name, ": writing several results in place has no gradient; do it under NoGrad"));
   if (!takes_part) return apply_unrecorded(op, inputs, attrs, destination);
-  check_write(op, *destination, has_edges);
+  check_write(op.name, *destination, has_edges);
   return record_write(call, std::move(edges));
 }
 
