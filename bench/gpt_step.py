@@ -4,7 +4,7 @@ import sys
 
 # torch's own threads and those of its matrix library are two settings.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = sys.argv[1]
+    os.environ[variable] = sys.argv[2]
 
 import torch  # noqa: E402
 
@@ -12,10 +12,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from gpt_torch import Gpt, loss_of  # noqa: E402
 
 
-def main(threads, batch, length, layers, heads, width):
+def main(dtype, threads, batch, length, layers, heads, width):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    model = Gpt(256, length, layers, heads, width)
+    model = Gpt(256, length, layers, heads, width).to(getattr(torch, dtype))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     text = torch.randint(0, 256, (batch, length + 1))
     print(torch.__version__, flush=True)
@@ -29,4 +29,4 @@ def main(threads, batch, length, layers, heads, width):
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    main(sys.argv[1], *(int(argument) for argument in sys.argv[2:]))

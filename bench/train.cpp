@@ -8,6 +8,7 @@
 namespace {
 
 using resilin::Dim;
+using resilin::DType;
 using resilin::i64;
 using resilin::Tensor;
 using resilin::bench::Comparison;
@@ -58,10 +59,10 @@ void recorded_rows(Report& report) {
       "mlp_step", 6);
 }
 
-void gpt_rows(Report& report, int threads) {
+void gpt_row(Report& report, DType dtype, int threads) {
   resilin::set_thread_count(threads);
   resilin::default_generator().manual_seed(1);
-  const resilin::nn::GPT model({.block_size = kLength, .n_layer = kLayers, .n_head = kHeads, .n_embd = kWidth});
+  const resilin::nn::GPT model({.block_size = kLength, .n_layer = kLayers, .n_head = kHeads, .n_embd = kWidth, .dtype = dtype});
   const std::vector<Tensor> parameters = resilin::nn::parameters(model);
   resilin::optim::AdamW optimizer(parameters, {.lr = 1e-3});
   const Tensor text = resilin::randint(0, 256, {kBatch, kLength + 1});
@@ -74,15 +75,16 @@ void gpt_rows(Report& report, int threads) {
     resilin::optim::clip_grad_norm_(parameters, 1.0);
     optimizer.step();
   };
-  std::vector<std::string> arguments{std::to_string(threads)};
+  const bool is_f32 = dtype == DType::F32;
+  std::vector<std::string> arguments{is_f32 ? "float32" : "bfloat16", std::to_string(threads)};
   for (const i64 size : {kBatch, kLength, kLayers, kHeads, kWidth}) arguments.push_back(std::to_string(size));
   resilin::bench::PythonPeer peer(RESILIN_BENCH_FOLDER "/gpt_step.py", arguments);
-  Comparison c{.name = "training step of a GPT of 0.8 M parameters, 12 x 64 bytes, f32",
+  Comparison c{.name = resilin::cat("training step of a GPT of 0.8 M parameters, 12 x 64 bytes, ", dtype),
                .ours = step,
                .peer_name = peer.greeting().empty() ? "python3-torch (not installed)" : "python3-torch " + peer.greeting()};
   if (!peer.greeting().empty()) c.peer = [&] { peer.call(); };
   c.threads = threads;
-  c.wanted = 1.3;
+  c.wanted = is_f32 ? 1.3 : 0;
   c.note = std::to_string(threads) + " thread(s)";
   c.pairs = 11;
   report.compare(c);
@@ -94,7 +96,8 @@ int main(int argc, char** argv) {
   Report report(argc, argv);
   resilin::set_thread_count(1);
   recorded_rows(report);
-  gpt_rows(report, 1);
-  gpt_rows(report, 2);
+  for (const DType dtype : {DType::F32, DType::BF16}) {
+    for (const int threads : {1, 2}) gpt_row(report, dtype, threads);
+  }
   return report.finish();
 }

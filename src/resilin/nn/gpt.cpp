@@ -27,8 +27,8 @@ void check_config(const GPTConfig& c) {
 }  // namespace
 
 CausalSelfAttention::CausalSelfAttention(const GPTConfig& config)
-    : c_attn(config.n_embd, 3 * config.n_embd, config.bias),
-      c_proj(config.n_embd, config.n_embd, config.bias),
+    : c_attn(config.n_embd, 3 * config.n_embd, config.bias, config.dtype),
+      c_proj(config.n_embd, config.n_embd, config.bias, config.dtype),
       resid_dropout{config.dropout},
       attn_dropout(config.dropout),
       n_head(config.n_head) {}
@@ -47,12 +47,17 @@ Tensor CausalSelfAttention::operator()(const Tensor& x) const {
 }
 
 MLP::MLP(const GPTConfig& config)
-    : c_fc(config.n_embd, 4 * config.n_embd, config.bias), c_proj(4 * config.n_embd, config.n_embd, config.bias), dropout{config.dropout} {}
+    : c_fc(config.n_embd, 4 * config.n_embd, config.bias, config.dtype),
+      c_proj(4 * config.n_embd, config.n_embd, config.bias, config.dtype),
+      dropout{config.dropout} {}
 
 Tensor MLP::operator()(const Tensor& x) const { return dropout(c_proj(gelu(c_fc(x), {GeluApproximation::Tanh}))); }
 
 Block::Block(const GPTConfig& config)
-    : ln_1(config.n_embd, 1e-5, config.bias), attn(config), ln_2(config.n_embd, 1e-5, config.bias), mlp(config) {}
+    : ln_1(config.n_embd, 1e-5, config.bias, config.dtype),
+      attn(config),
+      ln_2(config.n_embd, 1e-5, config.bias, config.dtype),
+      mlp(config) {}
 
 Tensor Block::operator()(const Tensor& x) const {
   const Tensor y = x + attn(ln_1(x));
@@ -61,11 +66,11 @@ Tensor Block::operator()(const Tensor& x) const {
 
 GPT::GPT(const GPTConfig& of) : config(of) {
   check_config(config);
-  transformer.wte = Embedding(config.vocab_size, config.n_embd);
-  transformer.wpe = Embedding(config.block_size, config.n_embd);
+  transformer.wte = Embedding(config.vocab_size, config.n_embd, config.dtype);
+  transformer.wpe = Embedding(config.block_size, config.n_embd, config.dtype);
   transformer.drop = {config.dropout};
   for (i64 i = 0; i < config.n_layer; ++i) transformer.h.emplace_back(config);
-  transformer.ln_f = LayerNorm(config.n_embd, 1e-5, config.bias);
+  transformer.ln_f = LayerNorm(config.n_embd, 1e-5, config.bias, config.dtype);
   lm_head.weight = transformer.wte.weight;
 
   const NoGrad no_grad;

@@ -15,6 +15,7 @@ struct GPTConfig {
   i64 n_embd = 128;
   double dropout = 0;
   bool bias = true;
+  DType dtype = DType::F32;  // of the parameters
 };
 
 /// Self-attention in which a position sees itself and what comes before.
