@@ -13,16 +13,21 @@ namespace {
 
 class AccumulateGrad final : public Node {
  public:
-  explicit AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
-    outputs.push_back({leaf_.dtype(), leaf_.shape()});
+  explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf), type_(leaf.dtype(), leaf.shape()) {
+    outputs = {&type_, 1};
     sequence = std::numeric_limits<std::uint64_t>::max();  // memory is given back as early as possible
+  }
+  ~AccumulateGrad() override {
+    LeafState& state = need_leaf(leaf_);
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.accumulator == this) state.accumulator = nullptr;
   }
   std::string name() const override { return "AccumulateGrad"; }
   const Tensor& leaf() const { return leaf_; }
-  std::shared_ptr<HookList<TensorHook>> tensor_hooks(int) const override { return need_state(leaf_).leaf_hooks; }
+  std::shared_ptr<HookList<TensorHook>> tensor_hooks(int) const override { return need_leaf(leaf_).hooks; }
 
   Gradients run(std::span<Tensor> grads) override {
-    GradState& state = need_state(leaf_);
+    LeafState& state = need_leaf(leaf_);
     {
       const std::lock_guard<std::mutex> lock(state.mutex);
       if (!state.grad.defined() && state.grad_memory.defined() && !is_grad_enabled()) {
@@ -39,6 +44,7 @@ class AccumulateGrad final : public Node {
 
  private:
   Tensor leaf_;
+  GradType type_;
 };
 
 bool is_only_holder(const Tensor& x) {
@@ -48,13 +54,11 @@ bool is_only_holder(const Tensor& x) {
 }  // namespace
 
 NodePtr accumulator_of(const Tensor& leaf) {
-  GradState& state = need_state(leaf);
+  LeafState& state = need_leaf(leaf);
   const std::lock_guard<std::mutex> lock(state.mutex);
-  NodePtr node = state.accumulator.lock();
-  if (node == nullptr) {
-    node = std::make_shared<AccumulateGrad>(leaf);
-    state.accumulator = node;
-  }
+  if (state.accumulator != nullptr && state.accumulator->try_retain()) return NodePtr::adopt(state.accumulator);
+  const NodePtr node = make_ref<AccumulateGrad>(leaf);
+  state.accumulator = node.get();
   return node;
 }
 

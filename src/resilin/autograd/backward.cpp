@@ -108,11 +108,11 @@ std::vector<Tensor> edge_gradients(std::span<const GradientEdge> outputs, std::s
                                    const GradientOptions& options) {
   check_grad_outputs(outputs.size(), options);
   const auto edge_from = [](const GradientEdge& edge) {
-    const NodePtr& node = edge.node.step();
+    Node* const node = edge.node.step();
     if (node == nullptr) throw ArgumentError("edge_gradients: an edge without a node; gradient_edge() gives one with it");
     if (edge.output < 0 || edge.output >= static_cast<int>(node->outputs.size()))
       throw ArgumentError(cat("edge_gradients: output ", edge.output, " of ", node->name(), "; it has ", node->outputs.size()));
-    return Edge(node, edge.output);
+    return Edge(NodePtr(node), edge.output);
   };
   BackwardCall call;
   std::vector<GradType> types;

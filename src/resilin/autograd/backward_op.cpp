@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "resilin/autograd/recorded_call.h"
 #include "resilin/autograd/vjp.h"
 #include "resilin/base/hash.h"
 #include "resilin/dispatch/apply.h"
@@ -246,7 +247,8 @@ BackwardOp& backward_op(const ir::OpDef& forward, std::uint64_t gives) {
   return op;
 }
 
-std::optional<Gradients> run_as_op(const RecordedCall& call, const Reads& reads, const ir::VjpCall& seen) {
+std::optional<Gradients> run_as_op(const RecordedCall& call, const ir::VjpCall& seen) {
+  const Reads& reads = *call.reads;
   if (reads.op == nullptr || reads.op->is_refused.load(std::memory_order_relaxed)) return std::nullopt;
   BackwardAttrs attrs{.op = call.op, .wanted = call.wanted, .gives = reads.gives, .attrs = call.attrs};
   attrs.input_count = call.inputs.size();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "resilin/autograd/reads.h"
+#include "resilin/ir/op.h"
 
 namespace resilin::tape {
 
@@ -20,6 +21,6 @@ BackwardOp& backward_op(const ir::OpDef& forward, std::uint64_t gives);
 
 /// Runs the vjp as one planned graph. Nothing when it must run op by op: it asks for values that only a run knows, or gives
 /// fewer gradients since one did not arrive.
-std::optional<Gradients> run_as_op(const RecordedCall& call, const Reads& reads, const ir::VjpCall& seen);
+std::optional<Gradients> run_as_op(const RecordedCall& call, const ir::VjpCall& seen);
 
 }  // namespace resilin::tape

@@ -71,7 +71,7 @@ class Replay {
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs.push_back(inputs_[i].defined() ? tape::bare(inputs_[i]) : Tensor());
-      if (needs_[i]) tape::need_state(inputs[i]).is_required = true;
+      if (needs_[i]) tape::require_grad(inputs[i]);
     }
     body_(inputs);
     if (made_.size() != types_.size()) {

@@ -68,7 +68,7 @@ struct RunsLater {
   bool operator()(const Ready& a, const Ready& b) const { return a.sequence != b.sequence ? a.sequence < b.sequence : a.place > b.place; }
 };
 
-thread_local constinit RunningBackward* running = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit RunningBackward* running = nullptr;
 
 class Engine final : public RunningBackward {
  public:
@@ -245,7 +245,7 @@ class Engine final : public RunningBackward {
       results.resize(node.edges.size());
       for (const auto& [id, hook] : node.hooks->after->hooks()) hook(results, arrived);
     }
-    if (!call_.keeps_saved) node.release();
+    if (!call_.keeps_saved) node.release_saved();
     return results;
   }
 

@@ -30,7 +30,7 @@ class FunctionNode final : public Node {
   explicit FunctionNode(const Function& function) : name_(function.name), backward_(function.backward) { context_.parts_->owner = this; }
   std::string name() const override { return name_ + "Backward"; }
   Gradients run(std::span<Tensor> grads) override;
-  void release() override;
+  void release_saved() override;
   /// Forward and then the history of its outputs.
   std::vector<Tensor> forward(const Function& function, std::span<const Tensor> inputs);
 
@@ -43,6 +43,7 @@ class FunctionNode final : public Node {
   std::string name_;
   Function::Body backward_;
   FunctionContext context_;
+  std::vector<GradType> types_;  // per output
 };
 
 namespace {
@@ -128,28 +129,27 @@ void FunctionNode::record(std::span<const Tensor> inputs, std::vector<Tensor>& r
   FunctionContext::Parts& parts = *context_.parts_;
   const std::vector<Tensor> made = results;
   for (const Tensor& y : made) {
-    GradType& type = outputs.emplace_back(y.dtype(), y.shape());
+    GradType& type = types_.emplace_back(y.dtype(), y.shape());
     for (const auto& [marked, dtype] : parts.grad_dtypes) {
       if (!marked.is_same(y)) continue;
       type.takes_any_dtype = !dtype;
       type.dtype = dtype.value_or(y.dtype());
     }
   }
-  for (const Tensor& x : parts.dirty) {
-    check_dirty(x, made.size());
-  }
+  outputs = types_;
+  for (const Tensor& x : parts.dirty) check_dirty(x, made.size());
   save(inputs, made);
   for (std::size_t o = 0; o < made.size(); ++o) {
     if (!is_floating(made[o].dtype()) || is_among(made[o], parts.without_grad)) continue;
     if (is_among(made[o], parts.dirty)) {
-      rewrite_history(made[o], Edge(shared_from_this(), static_cast<int>(o)));
+      rewrite_history(made[o], Edge(NodePtr(this), static_cast<int>(o)));
       continue;
     }
     if (state_of(made[o]) != nullptr || is_among(made[o], inputs)) results[o] = bare(made[o]);
-    set_history(results[o], Edge(shared_from_this(), static_cast<int>(o)));
+    set_history(results[o], Edge(NodePtr(this), static_cast<int>(o)));
     need_state(results[o]).refuses_writes = shares_memory(results[o], inputs);
   }
-  announce(shared_from_this());
+  announce(*this);
 }
 
 Gradients FunctionNode::run(std::span<Tensor> grads) {
@@ -164,7 +164,7 @@ Gradients FunctionNode::run(std::span<Tensor> grads) {
   return results;
 }
 
-void FunctionNode::release() {
+void FunctionNode::release_saved() {
   context_.parts_->is_released = true;
   for (SavedTensor& saved : context_.parts_->saved) saved.release();
 }
@@ -197,7 +197,7 @@ void FunctionContext::set_output_grad_dtype(const Tensor& output, std::optional<
 void FunctionContext::set_materialize_grads(bool materialize) { parts_->materializes = materialize; }
 
 std::vector<Tensor> apply_function(const Function& function, std::span<const Tensor> inputs) {
-  return std::make_shared<tape::FunctionNode>(function)->forward(function, inputs);
+  return make_ref<tape::FunctionNode>(function)->forward(function, inputs);
 }
 std::vector<Tensor> apply_function(const Function& function, std::initializer_list<Tensor> inputs) {
   return apply_function(function, std::span<const Tensor>(inputs.begin(), inputs.size()));

@@ -6,12 +6,7 @@
 
 namespace resilin {
 
-bool requires_grad(const Tensor& x) {
-  tape::GradState* const state = tape::state_of(x);
-  if (state == nullptr) return false;
-  if (state->view != nullptr) tape::refresh_view(*state);
-  return state->is_required || state->edge.defined();
-}
+bool requires_grad(const Tensor& x) { return tape::has_edge(x); }
 
 bool is_leaf(const Tensor& x) {
   tape::GradState* const state = tape::state_of(x);
@@ -28,7 +23,8 @@ const Tensor& requires_grad_(const Tensor& x, bool required) {
         "require "
         "differentiation use var_no_grad = var.detach().");
   }
-  if (required || tape::state_of(x) != nullptr) tape::need_state(x).is_required = required;
+  if (required) tape::require_grad(x);
+  if (!required && tape::state_of(x) != nullptr) tape::need_state(x).is_required = false;
   return x;
 }
 
@@ -36,8 +32,9 @@ Tensor grad(const Tensor& x) {
   tape::GradState* const state = tape::state_of(x);
   if (state == nullptr) return {};
   if (!is_leaf(x)) return state->retained == nullptr ? Tensor() : *state->retained;
-  const std::lock_guard<std::mutex> lock(state->mutex);
-  return state->grad;
+  if (state->leaf == nullptr) return {};
+  const std::lock_guard<std::mutex> lock(state->leaf->mutex);
+  return state->leaf->grad;
 }
 
 void set_grad(const Tensor& x, const Tensor& grad) {
@@ -46,14 +43,15 @@ void set_grad(const Tensor& x, const Tensor& grad) {
     throw DtypeError(cat("set_grad: assigned grad has data of a different type: ", grad.dtype(), "; the tensor is ", x.dtype()));
   if (!(grad.shape() == x.shape()))
     throw ShapeError(cat("set_grad: assigned grad has data of a different size: ", grad.shape(), "; the tensor is ", x.shape()));
-  tape::GradState& state = tape::need_state(x);
   if (!is_leaf(x)) {
+    tape::GradState& state = tape::need_state(x);
     if (state.retained == nullptr) state.retained = std::make_shared<Tensor>();
     *state.retained = grad;
     return;
   }
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  state.grad = grad;
+  tape::LeafState& leaf = tape::need_leaf(x);
+  const std::lock_guard<std::mutex> lock(leaf.mutex);
+  leaf.grad = grad;
 }
 
 void set_grad_memory(const Tensor& x, const Tensor& memory) {
@@ -61,17 +59,18 @@ void set_grad_memory(const Tensor& x, const Tensor& memory) {
     throw DtypeError(cat("set_grad_memory: the memory is of ", memory.dtype(), "; the tensor is ", x.dtype()));
   if (memory.defined() && !(memory.shape() == x.shape()))
     throw ShapeError(cat("set_grad_memory: the memory has shape ", memory.shape(), "; the tensor has ", x.shape()));
-  tape::GradState& state = tape::need_state(x);
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  state.grad_memory = memory;
+  tape::LeafState& leaf = tape::need_leaf(x);
+  const std::lock_guard<std::mutex> lock(leaf.mutex);
+  leaf.grad_memory = memory;
 }
 
 void clear_grad(const Tensor& x) {
   tape::GradState* const state = tape::state_of(x);
   if (state == nullptr) return;
   if (state->retained != nullptr) *state->retained = Tensor();
-  const std::lock_guard<std::mutex> lock(state->mutex);
-  state->grad = Tensor();
+  if (state->leaf == nullptr) return;
+  const std::lock_guard<std::mutex> lock(state->leaf->mutex);
+  state->leaf->grad = Tensor();
 }
 
 Tensor detach(const Tensor& x) { return tape::bare(x); }

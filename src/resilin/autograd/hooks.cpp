@@ -14,7 +14,7 @@ namespace {
 using TensorHooks = HookList<tape::TensorHook>;
 
 std::shared_ptr<TensorHooks>& hooks_of(const Tensor& x) {
-  if (is_leaf(x)) return tape::need_state(x).leaf_hooks;
+  if (is_leaf(x)) return tape::need_leaf(x).hooks;
   const tape::Edge edge = tape::edge_of(x);
   return edge.node->need_hooks().tensor[static_cast<std::size_t>(edge.output)];
 }
@@ -109,7 +109,7 @@ HookHandle register_multi_grad_hook(std::span<const Tensor> tensors, MultiGradHo
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(const Tensor&)> hook) {
   if (!requires_grad(leaf)) throw ArgumentError("cannot register a hook on a tensor that doesn't require gradient");
   if (!is_leaf(leaf)) throw ArgumentError("post accumulate grad hooks cannot be registered on non-leaf tensors");
-  return add_hook(tape::need_state(leaf).after_accumulate, std::move(hook));
+  return add_hook(tape::need_leaf(leaf).after_accumulate, std::move(hook));
 }
 
 void retain_grad(const Tensor& x) {

@@ -6,14 +6,20 @@
 namespace resilin {
 namespace {
 
-thread_local constinit const NodeCreationHook* innermost = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit const NodeCreationHook* innermost = nullptr;
 
-tape::Node& checked(const std::shared_ptr<tape::Node>& node) {
+tape::Node& checked(tape::Node* node) {
   if (node == nullptr) throw ArgumentError("grad_fn: the node is undefined: a leaf has no grad_fn");
   return *node;
 }
 
 }  // namespace
+
+GradNode::GradNode(tape::Node* node) : node_(node) {
+  if (node_ != nullptr) node_->retain();
+}
+GradNode::GradNode(const GradNode& other) : GradNode(other.node_) {}
+GradNode::~GradNode() { const tape::NodePtr ended = tape::NodePtr::adopt(node_); }
 
 std::string GradNode::name() const { return checked(node_).name(); }
 std::uint64_t GradNode::sequence() const { return checked(node_).sequence; }
@@ -21,7 +27,7 @@ std::map<std::string, std::any>& GradNode::metadata() const { return checked(nod
 
 std::vector<std::pair<GradNode, int>> GradNode::next_functions() const {
   std::vector<std::pair<GradNode, int>> next;
-  for (const tape::Edge& edge : checked(node_).edges) next.emplace_back(GradNode(edge.node), edge.output);
+  for (const tape::Edge& edge : checked(node_).edges) next.emplace_back(GradNode(edge.node.get()), edge.output);
   return next;
 }
 
@@ -35,13 +41,13 @@ HookHandle GradNode::register_hook(std::function<void(std::vector<Tensor>&, std:
 GradNode grad_fn(const Tensor& x) {
   const tape::GradState* const state = tape::state_of(x);
   if (state == nullptr || (state->is_required && !state->edge.defined())) return {};
-  return GradNode(tape::edge_of(x).node);
+  return GradNode(tape::edge_of(x).node.get());
 }
 
 GradientEdge gradient_edge(const Tensor& x) {
   const tape::Edge edge = tape::edge_of(x);
   if (!edge.defined()) throw ArgumentError("It is not possible to get the gradient edge for a Tensor that does not require gradients");
-  return {GradNode(edge.node), edge.output};
+  return {GradNode(edge.node.get()), edge.output};
 }
 
 NodeCreationHook::NodeCreationHook(std::function<void(const GradNode&)> hook)
@@ -52,7 +58,7 @@ namespace tape {
 
 const NodeCreationHook* exchange_node_creation_hook(const NodeCreationHook* hook) { return std::exchange(innermost, hook); }
 
-void announce(const std::shared_ptr<Node>& node) {
+void announce(Node& node) {
   if (innermost == nullptr) return;
   std::vector<const NodeCreationHook*> scopes;
   for (const NodeCreationHook* scope = innermost; scope != nullptr; scope = scope->before_) scopes.push_back(scope);
@@ -60,7 +66,7 @@ void announce(const std::shared_ptr<Node>& node) {
     const NodeCreationHook* before = std::exchange(innermost, nullptr);
     ~Restore() { innermost = before; }
   } const restore;
-  for (std::size_t i = scopes.size(); i-- > 0;) scopes[i]->hook_(GradNode(node));
+  for (std::size_t i = scopes.size(); i-- > 0;) scopes[i]->hook_(GradNode(&node));
 }
 
 }  // namespace tape

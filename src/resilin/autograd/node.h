@@ -20,7 +20,7 @@ class NodeCreationHook;
 namespace tape {
 class Node;
 /// Internal: calls the hooks of NodeCreationHook; the last step of making a node.
-void announce(const std::shared_ptr<Node>& node);
+void announce(Node& node);
 /// Internal: puts another hook, or none, in place of the innermost one of this thread, which it gives back.
 const NodeCreationHook* exchange_node_creation_hook(const NodeCreationHook* hook);
 }  // namespace tape
@@ -29,7 +29,14 @@ const NodeCreationHook* exchange_node_creation_hook(const NodeCreationHook* hook
 class RESILIN_API GradNode {
  public:
   GradNode() = default;
-  explicit GradNode(std::shared_ptr<tape::Node> node) : node_(std::move(node)) {}
+  explicit GradNode(tape::Node* node);
+  GradNode(const GradNode& other);
+  GradNode(GradNode&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  GradNode& operator=(GradNode other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~GradNode();
   bool defined() const { return node_ != nullptr; }
   /// "AddBackward0"; "AccumulateGrad" at a leaf; "CopySlices" where a tensor was written through a view.
   std::string name() const;
@@ -45,10 +52,10 @@ class RESILIN_API GradNode {
   HookHandle register_hook(std::function<void(std::vector<Tensor>& grad_inputs, std::span<const Tensor> grad_outputs)> hook) const;
   friend bool operator==(const GradNode&, const GradNode&) = default;
   /// Internal.
-  const std::shared_ptr<tape::Node>& step() const { return node_; }
+  tape::Node* step() const { return node_; }
 
  private:
-  std::shared_ptr<tape::Node> node_;
+  tape::Node* node_ = nullptr;
 };
 
 /// The step that made x; undefined for a leaf.
@@ -72,7 +79,7 @@ class RESILIN_API NodeCreationHook {
   NodeCreationHook& operator=(const NodeCreationHook&) = delete;
 
  private:
-  friend void tape::announce(const std::shared_ptr<tape::Node>& node);
+  friend void tape::announce(tape::Node& node);
   std::function<void(const GradNode&)> hook_;
   const NodeCreationHook* before_;
 };

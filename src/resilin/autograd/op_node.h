@@ -2,6 +2,7 @@
 #pragma once
 
 #include "resilin/autograd/reads.h"
+#include "resilin/autograd/recorded_call.h"
 #include "resilin/autograd/saved_tensor.h"
 
 namespace resilin::tape {
@@ -9,17 +10,16 @@ namespace resilin::tape {
 /// Keeps what the op's vjp reads, and runs it.
 class OpNode final : public Node {
  public:
-  /// The caller fills in the outputs, the call's inputs and what is wanted, and then asks find_reads once.
-  OpNode(const ir::OpDef& op, ir::Attrs attrs);
-  RecordedCall& call() { return call_; }
-  void find_reads();
-  std::string name() const override { return backward_name(call_.op->name); }
+  /// Edges go to the histories of the inputs.
+  OpNode(const OpCall& call, std::span<const Tensor> outputs);
+
+  std::string name() const override { return backward_name(call_->op->name); }
   Gradients run(std::span<Tensor> grads) override;
-  void release() override;
+  void release_saved() override;
 
   /// Keeps the input (output) if the vjp reads it.
-  bool reads_input(std::size_t i) const { return (reads_->inputs & place_bit(i)) != 0; }
-  bool reads_output(std::size_t o) const { return (reads_->outputs & place_bit(o)) != 0; }
+  bool reads_input(std::size_t i) const { return (call_->reads->inputs & place_bit(i)) != 0; }
+  bool reads_output(std::size_t o) const { return (call_->reads->outputs & place_bit(o)) != 0; }
   void save_input(std::size_t i, const Tensor& x);
   void save_output(std::size_t o, const Tensor& y);
 
@@ -27,8 +27,8 @@ class OpNode final : public Node {
   bool passes_on(std::span<const Tensor> grads) const;
   Tensor kept(std::size_t place, const GradType& type);
 
-  RecordedCall call_;
-  const Reads* reads_ = nullptr;                               // of the vjp
+  Ref<const RecordedCall> call_;
+  SmallVector<Number, 1> numbers_;                             // values of the inputs that are no tensors
   SmallVector<std::pair<std::size_t, SavedTensor>, 2> saved_;  // by place: inputs, then outputs
   bool is_released_ = false;
 };

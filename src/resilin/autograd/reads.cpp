@@ -1,12 +1,12 @@
 // src/resilin/autograd/reads.cpp -- Internal: which elements a vjp reads, found out by tracing it.
 #include "resilin/autograd/reads.h"
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "resilin/autograd/backward_op.h"
+#include "resilin/autograd/recorded_call.h"
 #include "resilin/autograd/vjp.h"
 #include "resilin/base/hash.h"
 #include "resilin/dispatch/grad_mode.h"
@@ -38,7 +38,7 @@ bool append_key(Words& words, const RecordedCall& call) {
     if (input.type) {
       has_room = append_type(words, *input.type) && has_room;
     } else {
-      words.push_back(std::uint64_t{2} | static_cast<std::uint64_t>(input.number.kind()) << 2);
+      words.push_back(std::uint64_t{2} | static_cast<std::uint64_t>(input.number_kind) << 2);
     }
   }
   for (const GradType& output : call.outputs) has_room = append_type(words, output) && has_room;
@@ -69,16 +69,17 @@ Reads trace_reads(const RecordedCall& call) {
   Tracer tracer(graph, CompositeMode::Keep);
   const auto traced = [&](const GradType& type) { return tracer.tensor(graph.add_input(symbolic_type(graph, type))); };
   const auto dim = [&](Dim) { return graph.add_symbol({Range::kLowest, Range::kHighest}); };
-  const auto argument = [&](const Number& number) { return graph.add_number(number.kind()); };
+  const auto argument = [&](NumberKind kind) { return graph.add_number(kind); };
+  const auto attribute = [&](const Number& number) { return argument(number.kind()); };
   const ir::AttrsInfo& info = call.attrs.info();
-  const ir::Attrs attrs(info.map_values(call.attrs.data(), dim, argument), &info);
+  const ir::Attrs attrs(info.map_values(call.attrs.data(), dim, attribute), &info);
   std::vector<Tensor> inputs;
   std::vector<Number> numbers;
   std::vector<Tensor> outputs;
   std::vector<Tensor> grads;
   for (const RecordedInput& input : call.inputs) {
     inputs.push_back(input.type ? traced(*input.type) : Tensor());
-    numbers.push_back(input.type ? Number() : argument(input.number));
+    numbers.push_back(input.type ? Number() : argument(input.number_kind));
   }
   for (const GradType& type : call.outputs) {
     outputs.push_back(traced(type));
@@ -146,10 +147,6 @@ Table& table() {
   return *kTable;
 }
 
-// A small direct-mapped table of this thread in front of it: a hit takes no lock.
-constexpr std::size_t kNear = 256;
-thread_local constinit std::array<const Known*, kNear> near_known{};
-
 const Known* made(std::uint64_t hash, const Words& key, const RecordedCall& call) {
   Reads reads;
   try {
@@ -169,11 +166,8 @@ const Reads& reads_of(const RecordedCall& call) {
   if (!append_key(key, call)) return kEverything;
   std::uint64_t hash = call.attrs.info().hash_structural(call.attrs.data());
   for (const std::uint64_t word : key) hash = hash_mix(hash, word);
-  const Known*& near = near_known[hash % kNear];
-  if (near != nullptr && near->is_for(hash, key, call.attrs)) return near->reads;
-  const Known* found = table().find(hash, key, call.attrs);
-  near = found != nullptr ? found : made(hash, key, call);
-  return near->reads;
+  const Known* const found = table().find(hash, key, call.attrs);
+  return (found != nullptr ? found : made(hash, key, call))->reads;
 }
 
 Tensor absent(const GradType& type) { return Tensor::symbolic(type.shape, type.dtype, std::make_unique<Absent>()); }

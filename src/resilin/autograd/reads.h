@@ -1,30 +1,14 @@
 // src/resilin/autograd/reads.h -- Internal: which elements a vjp reads, found out by tracing it.
 #pragma once
 
-#include <optional>
-#include <span>
+#include <cstdint>
 
 #include "resilin/autograd/tape.h"
-#include "resilin/ir/op.h"
 
 namespace resilin::tape {
 
-/// One input of a recorded call: a tensor's type, or a number, or nothing.
-struct RecordedInput {
-  std::optional<GradType> type;
-  Number number;
-};
-
-/// A call as its vjp sees it, but for the elements.
-struct RecordedCall {
-  const ir::OpDef* op = nullptr;
-  ir::Attrs attrs;
-  SmallVector<RecordedInput, 2> inputs = {};
-  std::span<const GradType> outputs = {};  // of its node
-  std::uint64_t wanted = 0;                // bit i: input i requires a gradient; bit 63 stands for all from there on
-};
-
 struct BackwardOp;
+struct RecordedCall;
 
 /// What is known of a vjp before it runs. Bit i: the elements of input (output) i are read on the way to a wanted gradient; bit 63 stands for all from
 /// there on.

@@ -15,33 +15,10 @@ namespace {
 
 using namespace tape;
 
-SmallVector<Edge, 2> edges_of(const OpCall& call) {
-  SmallVector<Edge, 2> edges;
-  for (const Input& input : call.inputs) {
-    edges.push_back(input.is_tensor() && is_floating(input.tensor().dtype()) ? edge_of(input.tensor()) : Edge());
-  }
-  return edges;
-}
+bool takes_part(const Tensor& x) { return is_floating(x.dtype()) && has_edge(x); }
 
-bool any_defined(std::span<const Edge> edges) {
-  return std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.defined(); });
-}
-
-std::shared_ptr<OpNode> make_node(const OpCall& call, SmallVector<Edge, 2> edges, std::span<const Tensor> outputs) {
-  static const ir::Attrs kNone;
-  const std::shared_ptr<OpNode> node = std::make_shared<OpNode>(call.op, call.op.attrs == nullptr ? kNone : ir::Attrs(call.attrs));
-  RecordedCall& recorded = node->call();
-  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    const Input& input = call.inputs[i];
-    RecordedInput& to = recorded.inputs.emplace_back();
-    if (input.is_tensor()) to.type.emplace(input.tensor().dtype(), input.tensor().shape());
-    if (input.is_number()) to.number = input.number();
-    if (edges[i].defined()) recorded.wanted |= place_bit(i);
-  }
-  for (const Tensor& y : outputs) node->outputs.emplace_back(y.dtype(), y.shape());
-  node->edges = std::move(edges);
-  node->find_reads();
-  return node;
+bool any_takes_part(std::span<const Input> inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const Input& input) { return input.is_tensor() && takes_part(input.tensor()); });
 }
 
 bool is_input(const OpCall& call, const Tensor& y) {
@@ -55,14 +32,14 @@ void note_views(const OpCall& call, const Outputs& outputs) {
   if (x.storage().defined() && outputs[0].storage() == x.storage()) note_view(outputs[0], x, call.op, call.attrs);
 }
 
-Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
+Outputs record_new(const OpCall& call) {
   Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, nullptr);
   for (Tensor& y : outputs) {
     if (is_input(call, y)) y = bare(y);  // a body may give back an input, which keeps its own history
   }
   const auto is_differentiable = [](const Tensor& y) { return is_floating(y.dtype()); };
   if (std::none_of(outputs.begin(), outputs.end(), is_differentiable)) return outputs;
-  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), outputs);
+  const Ref<OpNode> node = make_ref<OpNode>(call, outputs);
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i].is_tensor() && node->reads_input(i)) node->save_input(i, call.inputs[i].tensor());
   }
@@ -71,7 +48,7 @@ Outputs record_new(const OpCall& call, SmallVector<Edge, 2> edges) {
     if (is_differentiable(outputs[o])) set_history(outputs[o], Edge(node, static_cast<int>(o)));
   }
   note_views(call, outputs);
-  announce(node);
+  announce(*node);
   return outputs;
 }
 
@@ -91,29 +68,27 @@ void save_inputs_of_write(const OpCall& call, OpNode& node) {
   }
 }
 
-Outputs record_write(const OpCall& call, SmallVector<Edge, 2> edges) {
+Outputs record_write(const OpCall& call) {
   const Tensor& destination = *call.destination;
-  const std::shared_ptr<OpNode> node = make_node(call, std::move(edges), {&destination, 1});
+  const Ref<OpNode> node = make_ref<OpNode>(call, std::span<const Tensor>(&destination, 1));
   save_inputs_of_write(call, *node);
   Outputs outputs = apply_unrecorded(call.op, call.inputs, call.attrs, &destination);
   if (node->reads_output(0)) node->save_output(0, destination);
   rewrite_history(destination, Edge(node, 0));
-  announce(node);
+  announce(*node);
   return outputs;
 }
 
 Outputs record(const ir::OpDef& op, std::span<const Input> inputs, ir::AttrsRef attrs, const Tensor* destination) {
   const OpCall call{op, inputs, attrs, destination};
-  SmallVector<Edge, 2> edges = edges_of(call);
-  const bool has_edges = any_defined(edges);
-  if (destination == nullptr) return has_edges ? record_new(call, std::move(edges)) : apply_unrecorded(op, inputs, attrs, nullptr);
-  bool takes_part = false;
-  for (const Tensor& to : call.destinations()) takes_part |= is_floating(to.dtype()) && (has_edges || edge_of(to).defined());
-  if (takes_part && op.output_count > 1)
-    throw UnsupportedError(cat(op.name, ": writing several results in place has no gradient; do it under NoGrad"));
-  if (!takes_part) return apply_unrecorded(op, inputs, attrs, destination);
+  const bool has_edges = any_takes_part(inputs);
+  if (destination == nullptr) return has_edges ? record_new(call) : apply_unrecorded(op, inputs, attrs, nullptr);
+  const std::span<const Tensor> destinations = call.destinations();
+  if (!has_edges && std::none_of(destinations.begin(), destinations.end(), takes_part))
+    return apply_unrecorded(op, inputs, attrs, destination);
+  if (op.output_count > 1) throw UnsupportedError(cat(op.name, ": writing several results in place has no gradient; do it under NoGrad"));
   check_write(op.name, *destination, has_edges);
-  return record_write(call, std::move(edges));
+  return record_write(call);
 }
 
 }  // namespace

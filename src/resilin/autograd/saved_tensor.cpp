@@ -6,7 +6,7 @@
 namespace resilin {
 namespace {
 
-thread_local constinit const SavedTensorHooks* innermost = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit const SavedTensorHooks* innermost = nullptr;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ Tensor SavedTensor::unpack(Node& owner) const {
     check_version(owner);
   }
   if (!is_grad_enabled()) return value;
-  if (output_ >= 0) return with_history(value, Edge(owner.shared_from_this(), output_));
+  if (output_ >= 0) return with_history(value, Edge(NodePtr(&owner), output_));
   return edge_.defined() ? with_history(value, edge_) : value;
 }
 

@@ -9,11 +9,18 @@
 #include "resilin/dispatch/trace.h"
 #include "resilin/ops/reduce/reduce.h"
 #include "resilin/ops/view/shape.h"
+#include "resilin/tensor/thread_cache.h"
 
 namespace resilin::tape {
 namespace {
 
-thread_local std::vector<NodePtr>* dropped = nullptr;  // while a node is being taken apart
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::vector<Node*>* ended = nullptr;  // while a node is being taken apart
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint64_t sequence_of_next = 0;
+
+/// Room for the nodes that are made most.
+struct NodeMemory {
+  alignas(std::max_align_t) std::byte bytes[320];
+};
 
 bool expands_to(const Shape& from, const Shape& to) {
   if (from.size() > to.size()) return false;
@@ -36,20 +43,27 @@ Tensor sum_to(const Tensor& grad, const Shape& shape) {
 
 }  // namespace
 
-void drop(NodePtr node) noexcept {
-  if (node.use_count() > 1) return;
-  if (dropped != nullptr) {
-    dropped->push_back(std::move(node));
+void* Node::operator new(std::size_t size_bytes) {
+  return size_bytes <= sizeof(NodeMemory) ? take_body<NodeMemory>(&ThreadCache::grad_nodes) : ::operator new(size_bytes);
+}
+void Node::operator delete(void* memory, std::size_t size_bytes) noexcept {
+  size_bytes <= sizeof(NodeMemory) ? give_body(memory, &ThreadCache::grad_nodes) : ::operator delete(memory);
+}
+
+void Node::destroy(Node* node) noexcept {
+  if (ended != nullptr) {
+    ended->push_back(node);
     return;
   }
-  std::vector<NodePtr> pending;
-  dropped = &pending;
-  node.reset();
+  std::vector<Node*> pending;
+  ended = &pending;
+  delete node;
   while (!pending.empty()) {
-    const NodePtr next = std::move(pending.back());
+    Node* const next = pending.back();
     pending.pop_back();
+    delete next;
   }
-  dropped = nullptr;
+  ended = nullptr;
 }
 
 std::shared_ptr<HookList<TensorHook>> Node::tensor_hooks(int output) const {
@@ -66,12 +80,12 @@ NodeHooks& Node::need_hooks() {
   return *hooks;
 }
 
-std::uint64_t next_sequence() {
-  thread_local std::uint64_t next = 0;
-  return next++;
-}
+std::uint64_t next_sequence() { return sequence_of_next++; }
 
+GradState::GradState() = default;
 GradState::~GradState() = default;
+void* GradState::operator new(std::size_t) { return take_body<GradState>(&ThreadCache::grad_states); }
+void GradState::operator delete(void* memory) noexcept { give_body(memory, &ThreadCache::grad_states); }
 
 GradState& need_state(const Tensor& x) {
   TensorBody& body = x.body();
@@ -79,12 +93,29 @@ GradState& need_state(const Tensor& x) {
   return static_cast<GradState&>(*body.grad);
 }
 
-Edge edge_of(const Tensor& x) {
+LeafState& need_leaf(const Tensor& x) {
+  GradState& state = need_state(x);
+  if (state.leaf == nullptr) state.leaf = std::make_unique<LeafState>();
+  return *state.leaf;
+}
+
+void require_grad(const Tensor& x) {
+  need_leaf(x);  // now: later, several threads may ask for it
+  need_state(x).is_required = true;
+}
+
+bool has_edge(const Tensor& x) {
   GradState* const state = state_of(x);
-  if (state == nullptr) return {};
+  if (state == nullptr) return false;
   if (state->view != nullptr) refresh_view(*state);
+  return state->edge.defined() || state->is_required;
+}
+
+Edge edge_of(const Tensor& x) {
+  if (!has_edge(x)) return {};
+  const GradState* const state = state_of(x);
   if (state->edge.defined()) return state->edge;
-  return state->is_required ? Edge(accumulator_of(x), 0) : Edge();
+  return {accumulator_of(x), 0};
 }
 
 void set_history(const Tensor& x, Edge edge) {

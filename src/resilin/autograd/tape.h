@@ -7,11 +7,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "resilin/autograd/hook_list.h"
+#include "resilin/base/counted.h"
 #include "resilin/base/small_vector.h"
 #include "resilin/tensor/tensor.h"
 
@@ -19,14 +21,11 @@ namespace resilin::tape {
 
 class Node;
 struct ViewOf;
-using NodePtr = std::shared_ptr<Node>;
+using NodePtr = Ref<Node>;
 using Gradients = std::vector<Tensor>;
 using TensorHook = std::function<Tensor(const Tensor&)>;
 using BeforeHook = std::function<void(Gradients& grad_outputs)>;
 using AfterHook = std::function<void(Gradients& grad_inputs, std::span<const Tensor> grad_outputs)>;
-
-/// Lets go of a node. A chain of nodes is taken apart in a loop: its length is no depth of the C++ stack.
-void drop(NodePtr node) noexcept;
 
 /// Where a gradient goes: output `output` of a node; no node where nothing wants it.
 struct Edge {
@@ -34,16 +33,6 @@ struct Edge {
   int output = 0;
   Edge() = default;
   Edge(NodePtr of, int number) : node(std::move(of)), output(number) {}
-  Edge(const Edge&) = default;
-  Edge(Edge&&) noexcept = default;
-  Edge& operator=(Edge other) noexcept {
-    std::swap(node, other.node);
-    std::swap(output, other.output);
-    return *this;
-  }
-  ~Edge() {
-    if (node != nullptr) drop(std::move(node));
-  }
   bool defined() const { return node != nullptr; }
 };
 
@@ -66,47 +55,66 @@ struct NodeHooks {
 };
 
 /// One recorded step. `edges` has one entry per input, `outputs` one per output.
-class Node : public std::enable_shared_from_this<Node> {
+class Node : public Counted {
  public:
   virtual ~Node() = default;
+  static void* operator new(std::size_t size_bytes);
+  static void operator delete(void* memory, std::size_t size_bytes) noexcept;
+  /// Takes a chain of nodes apart in a loop: its length is no depth of the C++ stack.
+  static void destroy(Node* node) noexcept;
+
   virtual std::string name() const = 0;
   /// Gradients of the outputs (undefined where none arrived, though not all) to gradients of the inputs. May take the outputs' gradients away.
   virtual Gradients run(std::span<Tensor> grads) = 0;
   /// Frees what was saved; `run` then says so.
-  virtual void release() {}
+  virtual void release_saved() {}
   virtual std::shared_ptr<HookList<TensorHook>> tensor_hooks(int output) const;
   NodeHooks& need_hooks();
 
   SmallVector<Edge, 2> edges;
-  SmallVector<GradType, 1> outputs;
-  std::uint64_t sequence = 0;  // of this thread; a later step is greater
+  std::span<const GradType> outputs;  // the derived class has the memory
+  std::uint64_t sequence = 0;         // of this thread; a later step is greater
   std::unique_ptr<NodeHooks> hooks;
 };
 
 /// The next sequence number of this thread.
 std::uint64_t next_sequence();
 
+/// What only a leaf has.
+struct LeafState {
+  std::mutex mutex;             // of the node and the gradient
+  Node* accumulator = nullptr;  // counts no reference: it clears this when it ends
+  Tensor grad;
+  Tensor grad_memory;  // where the first gradient is written; undefined: anywhere
+  std::shared_ptr<HookList<TensorHook>> hooks;
+  std::shared_ptr<HookList<std::function<void(const Tensor&)>>> after_accumulate;
+};
+
 /// The grad slot of a tensor.
 struct GradState final : Extension {
+  GradState();
   ~GradState() override;
+  static void* operator new(std::size_t size_bytes);
+  static void operator delete(void* memory) noexcept;
+
   bool is_required = false;          // of a leaf
+  bool refuses_writes = false;       // it may share memory in a way that is not recorded
   Edge edge;                         // of what was recorded; no node for a leaf
-  std::weak_ptr<Node> accumulator;   // of a leaf: its node, while some history holds it
-  Tensor grad;                       // of a leaf
-  Tensor grad_memory;                // of a leaf: where its first gradient is written; undefined: anywhere
+  std::unique_ptr<LeafState> leaf;   // made with the first thing that it keeps
+  std::unique_ptr<ViewOf> view;      // of an alias of a tensor with a history
   std::shared_ptr<Tensor> retained;  // of what was recorded, after retain_grad
-  std::shared_ptr<HookList<TensorHook>> leaf_hooks;
-  std::shared_ptr<HookList<std::function<void(const Tensor&)>>> after_accumulate;
-  std::unique_ptr<ViewOf> view;  // of an alias of a tensor with a history
-  i64 rebases = 0;               // writes that gave this tensor another history; its views ask
-  bool refuses_writes = false;   // it may share memory in a way that is not recorded
-  std::mutex mutex;              // of accumulator, grad and the history of a view
+  i64 rebases = 0;                   // writes that gave this tensor another history; its views ask
 };
 
 /// Null when the tensor has none.
 inline GradState* state_of(const Tensor& x) { return static_cast<GradState*>(x.body().grad.get()); }
 GradState& need_state(const Tensor& x);
-/// Where the gradient of x goes; undefined when it requires none. A view whose base was written gets the history of its new contents.
+LeafState& need_leaf(const Tensor& x);
+/// x becomes a leaf that requires a gradient.
+void require_grad(const Tensor& x);
+/// Whether a gradient goes anywhere from x. A view whose base was written gets the history of its new contents.
+bool has_edge(const Tensor& x);
+/// Where it goes; undefined when x requires none.
 Edge edge_of(const Tensor& x);
 /// x becomes output `edge.output` of a node.
 void set_history(const Tensor& x, Edge edge);

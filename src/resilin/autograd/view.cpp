@@ -43,7 +43,7 @@ class ViewNode final : public Node {
  public:
   ViewNode(Edge base, Links links) : links_(std::move(links)) {
     edges.push_back(std::move(base));
-    outputs.push_back(links_->output);
+    outputs = {&links_->output, 1};
     sequence = next_sequence();
   }
   std::string name() const override { return "ViewBackward0"; }
@@ -56,10 +56,10 @@ class ViewNode final : public Node {
 // Inputs: the base as it was, and what was written through the alias.
 class CopySlices final : public Node {
  public:
-  CopySlices(Edge base, Edge written, Links links, GradType type) : links_(std::move(links)) {
+  CopySlices(Edge base, Edge written, Links links, GradType type) : links_(std::move(links)), type_(std::move(type)) {
     edges.push_back(std::move(base));
     edges.push_back(std::move(written));
-    outputs.push_back(std::move(type));
+    outputs = {&type_, 1};
     sequence = next_sequence();
   }
   std::string name() const override { return "CopySlices"; }
@@ -76,6 +76,7 @@ class CopySlices final : public Node {
 
  private:
   Links links_;
+  GradType type_;
 };
 
 }  // namespace
@@ -95,15 +96,15 @@ void note_view(const Tensor& alias, const Tensor& x, const ir::OpDef& op, ir::At
   if (from.view != nullptr) link->before = from.view->links;
   const Tensor& base = from.view != nullptr ? from.view->base : x;
   GradState& state = need_state(alias);
-  state.view = std::make_unique<ViewOf>(ViewOf{base, link, need_state(base).rebases});
+  state.view = std::make_unique<ViewOf>(base, link, need_state(base).rebases);
   state.refuses_writes = from.refuses_writes;
 }
 
 void refresh_view(GradState& state) {
-  const std::lock_guard<std::mutex> lock(state.mutex);
+  const std::lock_guard<std::mutex> lock(state.view->mutex);
   const i64 rebases = need_state(state.view->base).rebases;
   if (state.view->rebases == rebases) return;
-  state.edge = Edge(std::make_shared<ViewNode>(edge_of(state.view->base), state.view->links), 0);
+  state.edge = Edge(make_ref<ViewNode>(edge_of(state.view->base), state.view->links), 0);
   state.view->rebases = rebases;
 }
 
@@ -111,9 +112,9 @@ void rebase(const Tensor& alias, Edge written) {
   const ViewOf& view = *need_state(alias).view;
   const Tensor base = view.base;
   GradType type{base.dtype(), base.shape()};
-  set_history(base, Edge(std::make_shared<CopySlices>(edge_of(base), std::move(written), view.links, std::move(type)), 0));
+  set_history(base, Edge(make_ref<CopySlices>(edge_of(base), std::move(written), view.links, std::move(type)), 0));
   ++need_state(base).rebases;
-  set_history(alias, Edge(std::make_shared<ViewNode>(edge_of(base), view.links), 0));
+  set_history(alias, Edge(make_ref<ViewNode>(edge_of(base), view.links), 0));
   need_state(alias).view->rebases = need_state(base).rebases;
 }
 

@@ -18,9 +18,11 @@ struct ViewLink {
 
 /// What an alias is of. The base is never a view itself.
 struct ViewOf {
+  ViewOf(Tensor of, std::shared_ptr<const ViewLink> by, i64 after) : base(std::move(of)), links(std::move(by)), rebases(after) {}
   Tensor base;
   std::shared_ptr<const ViewLink> links;
-  i64 rebases = 0;  // of the base, when the alias got its history
+  i64 rebases;       // of the base, when the alias got its history
+  std::mutex mutex;  // of the alias's history
 };
 
 /// Notes that `alias` is View op `op` of `x`.

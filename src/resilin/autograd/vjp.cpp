@@ -25,13 +25,16 @@ ir::Vjp own_vjp(const ir::OpDef& op) { return &op == &assign_op ? assign_vjp : o
 /// Where the history of a body begins: what leads further back is the history of the op's input.
 class BodyInput final : public Node {
  public:
-  explicit BodyInput(const Tensor& x) {
+  explicit BodyInput(const Tensor& x) : type_(x.dtype(), x.shape()) {
     edges.push_back(edge_of(x));
-    outputs.emplace_back(x.dtype(), x.shape());
+    outputs = {&type_, 1};
     sequence = next_sequence();
   }
   std::string name() const override { return "BodyInputBackward0"; }
   Gradients run(std::span<Tensor> grads) override { return {grads[0]}; }
+
+ private:
+  GradType type_;
 };
 
 /// While the scope lives, hooks of this thread on saved tensors and on new nodes are not called.
@@ -78,7 +81,7 @@ std::vector<Tensor> derived_vjp(const ir::OpDef& op, const ir::VjpCall& call) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!call.wants(i) || !call.inputs[i].defined() || !is_floating(call.inputs[i].dtype())) continue;
-    backward.captures.emplace_back(std::make_shared<BodyInput>(inputs[i]), 0);
+    backward.captures.emplace_back(make_ref<BodyInput>(inputs[i]), 0);
     inputs[i] = with_history(inputs[i], backward.captures.back());
     places.push_back(i);
   }

@@ -44,8 +44,8 @@ void pause_cpu() {
 #endif
 }
 
-thread_local bool t_in_region = false;
-thread_local int t_calls = 0;  // this thread's part of g_callers
+[[gnu::tls_model("initial-exec")]] thread_local constinit bool t_in_region = false;
+[[gnu::tls_model("initial-exec")]] thread_local constinit int t_calls = 0;  // this thread's part of g_callers
 
 /// Marks the thread as inside a body, also when the body throws.
 class RegionMark {

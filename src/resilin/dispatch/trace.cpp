@@ -12,7 +12,7 @@
 namespace resilin {
 namespace {
 
-thread_local Tracer* active = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit Tracer* active = nullptr;
 
 struct TracedValue : Extension {
   TracedValue(const ir::Graph* of, ir::ValueId value) : graph(of), id(value) {}

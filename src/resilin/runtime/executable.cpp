@@ -9,7 +9,7 @@
 namespace resilin {
 namespace {
 
-thread_local i64 launches = 0;
+[[gnu::tls_model("initial-exec")]] thread_local constinit i64 launches = 0;
 
 void check_sizes(const Plan& plan, std::span<const i64> integers, bool with_fresh_sizes) {
   const auto integer = [&](int index) { return integers[static_cast<std::size_t>(index)]; };

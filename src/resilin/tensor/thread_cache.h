@@ -1,4 +1,4 @@
-// src/resilin/tensor/thread_cache.h -- Internal: what a thread keeps for itself: magazines of small blocks, bodies of tensors and storages, counters.
+// src/resilin/tensor/thread_cache.h -- Internal: what a thread keeps for itself: magazines of small blocks, bodies of tensors, storages and histories, counters.
 #pragma once
 
 #include <array>
@@ -32,6 +32,8 @@ struct ThreadCache {
   std::array<Magazine<kMagazineBlocks>, kSizeClasses> blocks;
   BodyMagazine tensors;
   BodyMagazine storages;
+  BodyMagazine grad_states;  // of autograd
+  BodyMagazine grad_nodes;   // of autograd
 
   // Bytes that were taken less bytes that were given back since the last flush to the process-wide count, their highest value, and the calls.
   std::atomic<i64> pending_bytes{0};
