@@ -19,7 +19,7 @@ class AccumulateGrad final : public Node {
   }
   ~AccumulateGrad() override {
     LeafState& state = need_leaf(leaf_);
-    const std::lock_guard<std::mutex> lock(state.mutex);
+    const std::lock_guard<SpinLock> lock(state.accumulator_lock);
     if (state.accumulator == this) state.accumulator = nullptr;
   }
   std::string name() const override { return "AccumulateGrad"; }
@@ -55,7 +55,7 @@ bool is_only_holder(const Tensor& x) {
 
 NodePtr accumulator_of(const Tensor& leaf) {
   LeafState& state = need_leaf(leaf);
-  const std::lock_guard<std::mutex> lock(state.mutex);
+  const std::lock_guard<SpinLock> lock(state.accumulator_lock);
   if (state.accumulator != nullptr && state.accumulator->try_retain()) return NodePtr::adopt(state.accumulator);
   const NodePtr node = make_ref<AccumulateGrad>(leaf);
   state.accumulator = node.get();

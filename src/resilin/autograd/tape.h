@@ -15,6 +15,7 @@
 #include "resilin/autograd/hook_list.h"
 #include "resilin/base/counted.h"
 #include "resilin/base/small_vector.h"
+#include "resilin/base/spin_lock.h"
 #include "resilin/tensor/tensor.h"
 
 namespace resilin::tape {
@@ -82,8 +83,9 @@ std::uint64_t next_sequence();
 
 /// What only a leaf has.
 struct LeafState {
-  std::mutex mutex;             // of the node and the gradient
+  SpinLock accumulator_lock;
   Node* accumulator = nullptr;  // counts no reference: it clears this when it ends
+  std::mutex mutex;             // of the gradient
   Tensor grad;
   Tensor grad_memory;  // where the first gradient is written; undefined: anywhere
   std::shared_ptr<HookList<TensorHook>> hooks;
