@@ -35,6 +35,7 @@
 #include "resilin/ops/create/fill.h"
 #include "resilin/ops/index/embedding.h"
 #include "resilin/ops/index/gather.h"
+#include "resilin/ops/index/index.h"
 #include "resilin/ops/index/index_add.h"
 #include "resilin/ops/index/nonzero.h"
 #include "resilin/ops/join/cat.h"

@@ -26,12 +26,13 @@ AxisIndex resolve_slice(const Slice& slice, i64 size) {
   return {.kind = AxisIndex::Kind::Slice, .start = start, .stop = std::max(start, stop), .step = slice.step};
 }
 
-bool takes_axis(const Index& index) { return std::holds_alternative<i64>(index) || std::holds_alternative<Slice>(index); }
+bool takes_axis(const Index& index) { return !std::holds_alternative<Ellipsis>(index) && !std::holds_alternative<NewAxis>(index); }
 
 /// Throws unless the axes that the indices name exist and at most one Ellipsis stands for the rest. Returns how many they name.
 i64 check_count(i64 ndim, std::span<const Index> indices) {
   const i64 taken = std::count_if(indices.begin(), indices.end(), takes_axis);
-  if (ndim == 0 && taken == 1) {
+  const bool has_tensor = std::any_of(indices.begin(), indices.end(), [](const Index& i) { return std::holds_alternative<Tensor>(i); });
+  if (ndim == 0 && taken == 1 && !has_tensor) {
     const bool selects = std::any_of(indices.begin(), indices.end(), [](const Index& i) { return std::holds_alternative<i64>(i); });
     throw IndexError(selects ? "invalid index of a 0-dim tensor. Use item() to convert a 0-dim tensor to a number"
                              : "slice() cannot be applied to a 0-dim tensor.");
@@ -59,6 +60,9 @@ std::vector<AxisIndex> resolve_index(std::span<const Dim> shape, std::span<const
       take_whole(ndim - taken);
     } else if (const i64* position = std::get_if<i64>(&index)) {
       out.push_back(resolve_select(*position, axis, shape[static_cast<std::size_t>(axis)].value()));
+      ++axis;
+    } else if (std::holds_alternative<Tensor>(index)) {
+      out.push_back({.kind = AxisIndex::Kind::Positions, .start = &index - indices.data()});
       ++axis;
     } else {
       out.push_back(resolve_slice(std::get<Slice>(index), shape[static_cast<std::size_t>(axis)].value()));

@@ -233,31 +233,6 @@ Tensor slice(const Tensor& x, const SliceAttrs& attrs) {
   return apply_one(slice_op, {x}, own);
 }
 
-Tensor index(const Tensor& x, std::span<const Index> indices) {
-  Tensor result = x;
-  Shape shape;  // of the result; selected axes are dropped and new ones added at the end
-  i64 axis = 0;
-  bool reshaped = false;
-  for (const AxisIndex& at : resolve_index(x.shape(), indices)) {
-    if (at.kind == AxisIndex::Kind::NewAxis) {
-      shape.push_back(1);
-      reshaped = true;
-      continue;
-    }
-    const bool select = at.kind == AxisIndex::Kind::Select;
-    const i64 stop = select ? at.start + 1 : at.stop;
-    const bool whole = at.start == 0 && at.step == 1 && Dim(stop) == result.size(axis);
-    if (!whole) result = slice(result, {axis, at.start, stop, at.step});
-    if (!select) shape.push_back(result.size(axis));
-    reshaped = reshaped || select;
-    ++axis;
-  }
-  return reshaped ? reshape(result, shape) : result;
-}
-Tensor index(const Tensor& x, std::initializer_list<Index> indices) {
-  return index(x, std::span<const Index>(indices.begin(), indices.size()));
-}
-
 Tensor flip(const Tensor& x, const SmallVector<i64, 5>& axes) { return apply_one(flip_op, {x}, FlipAttrs{axes}); }
 
 constexpr i64 kMostPaddedAxes = 4;

@@ -1,4 +1,4 @@
-// src/resilin/ops/view/range.h -- views that choose or add positions along axes: slice, flip, pad, and indexing.
+// src/resilin/ops/view/range.h -- views that choose or add positions along axes: slice, flip, pad.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,6 @@
 
 #include "resilin/dispatch/apply.h"
 #include "resilin/ops/registry.h"
-#include "resilin/tensor/index.h"
 
 namespace resilin {
 
@@ -44,9 +43,6 @@ struct PadAttrs {
 RESILIN_API Tensor slice(const Tensor& x, i64 axis, i64 start, i64 stop, i64 step = 1);
 /// The same with sizes that may be symbols, 0 <= start <= stop <= size.
 RESILIN_API Tensor slice(const Tensor& x, const SliceAttrs& attrs);
-/// x[...] with Python's rules for integers, slices, None and Ellipsis; an alias.
-RESILIN_API Tensor index(const Tensor& x, std::span<const Index> indices);
-RESILIN_API Tensor index(const Tensor& x, std::initializer_list<Index> indices);
 /// The order of elements reversed along axes; a copy.
 RESILIN_API Tensor flip(const Tensor& x, const SmallVector<i64, 5>& axes);
 /// Elements added around x: pairs (before, after) from the last axis backwards, as in PyTorch; negative amounts crop.
