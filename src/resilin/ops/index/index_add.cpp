@@ -16,11 +16,16 @@ using ir::OpDef;
 using ir::UpdateContext;
 using loop::Scalar;
 
-constexpr ir::DTypeSet kSummed = ir::kFloats | ir::kInts;
+constexpr ir::DTypeSet kSummed = ir::kArithmeticDTypes;
+
+// Of Bools: either.
+Scalar sum_of(const Scalar& a, const Scalar& b) { return a.dtype() == DType::Bool ? a | b : a + b; }
 
 void reference_add(ir::Array& out, i64 at, const ir::Array& source, i64 from, double alpha) {
   if (out.is_real()) {
     out.reals[static_cast<std::size_t>(at)] += alpha * source.real(from);
+  } else if (out.dtype == DType::Bool) {
+    out.set_integer(at, out.integer(at) | (alpha != 0 ? source.integer(from) : 0));
   } else {
     const std::uint64_t term = static_cast<std::uint64_t>(static_cast<i64>(alpha)) * static_cast<std::uint64_t>(source.integer(from));
     out.set_integer(at, static_cast<i64>(static_cast<std::uint64_t>(out.integer(at)) + term));
@@ -61,7 +66,8 @@ Shape index_add_target(UpdateContext& c) {
   return target;
 }
 Scalar index_add_combine(ir::FormulaContext& c, const Scalar& old_value, const Scalar& value) {
-  return old_value + c.number(c.attrs<IndexAddAttrs>().alpha, value.dtype()) * value;
+  const Scalar alpha = c.number(c.attrs<IndexAddAttrs>().alpha, value.dtype());
+  return sum_of(old_value, value.dtype() == DType::Bool ? alpha & value : alpha * value);
 }
 i64 index_add_axis(ir::AttrsRef attrs, i64 ndim) {
   return normalize_axis(static_cast<const IndexAddAttrs*>(attrs.data)->axis, ndim, "index_add");
@@ -159,11 +165,12 @@ constexpr OpDef scatter_add_op{
     .promote = ir::Promotion::First,
     .dtypes = kSummed,
     .infer = infer_scatter_add,
-    .lower = ir::Update{.base = 0,
-                        .value = 2,
-                        .target = scatter_add_target,
-                        .combine = [](ir::FormulaContext&, const Scalar& old_value, const Scalar& value) { return old_value + value; },
-                        .repeated_axis = scatter_add_axis},
+    .lower =
+        ir::Update{.base = 0,
+                   .value = 2,
+                   .target = scatter_add_target,
+                   .combine = [](ir::FormulaContext&, const Scalar& old_value, const Scalar& value) { return sum_of(old_value, value); },
+                   .repeated_axis = scatter_add_axis},
     .vjp = scatter_add_vjp,
     .reference = scatter_add_reference,
     .samples = scatter_add_samples,

@@ -1,4 +1,4 @@
-// src/resilin/ops/pointwise/pointwise.cpp -- Internal: references and samples that most pointwise ops share.
+// src/resilin/ops/pointwise/pointwise.cpp -- Internal: formulas, references and samples that pointwise ops share.
 #include "resilin/ops/pointwise/pointwise.h"
 
 namespace resilin::ops {
@@ -7,6 +7,9 @@ namespace {
 Shape matrix() { return {Dim::symbol('s', 0), Dim::symbol('s', 1)}; }
 
 }  // namespace
+
+loop::Scalar larger(const loop::Scalar& a, const loop::Scalar& b) { return a.dtype() == DType::Bool ? a | b : loop::max(a, b); }
+loop::Scalar smaller(const loop::Scalar& a, const loop::Scalar& b) { return a.dtype() == DType::Bool ? a & b : loop::min(a, b); }
 
 std::vector<ir::Sample> samples_unary() { return {{{{.shape = matrix()}}, {}, {3, 37}}}; }
 

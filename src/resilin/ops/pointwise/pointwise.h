@@ -1,9 +1,13 @@
-// src/resilin/ops/pointwise/pointwise.h -- Internal: references and samples that most pointwise ops share.
+// src/resilin/ops/pointwise/pointwise.h -- Internal: formulas, references and samples that pointwise ops share.
 #pragma once
 
 #include "resilin/ir/op.h"
 
 namespace resilin::ops {
+
+/// The larger or smaller of two elements; NaN wins, and of Bools true is larger.
+loop::Scalar larger(const loop::Scalar& a, const loop::Scalar& b);
+loop::Scalar smaller(const loop::Scalar& a, const loop::Scalar& b);
 
 /// Fills the output with f(x) over double or, for integer and Bool inputs, over i64.
 template <class Real, class Integer>

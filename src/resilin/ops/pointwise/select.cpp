@@ -101,10 +101,7 @@ constexpr OpDef maximum_op{
     .promote = ir::Promotion::Arithmetic,
     .dtypes = ir::kArithmeticDTypes,
     .infer = ir::infer_pointwise,
-    .lower = ir::Pointwise{[](PointwiseContext& c) {
-      const Scalar a = c.input(0);
-      return a.dtype() == DType::Bool ? a | c.input(1) : loop::max(a, c.input(1));
-    }},
+    .lower = ir::Pointwise{[](PointwiseContext& c) { return ops::larger(c.input(0), c.input(1)); }},
     .vjp = [](const ir::VjpCall& call) { return larger_vjp(call, true); },
     .reference =
         [](ir::ReferenceCall& call) {
@@ -121,10 +118,7 @@ constexpr OpDef minimum_op{
     .promote = ir::Promotion::Arithmetic,
     .dtypes = ir::kArithmeticDTypes,
     .infer = ir::infer_pointwise,
-    .lower = ir::Pointwise{[](PointwiseContext& c) {
-      const Scalar a = c.input(0);
-      return a.dtype() == DType::Bool ? a & c.input(1) : loop::min(a, c.input(1));
-    }},
+    .lower = ir::Pointwise{[](PointwiseContext& c) { return ops::smaller(c.input(0), c.input(1)); }},
     .vjp = [](const ir::VjpCall& call) { return larger_vjp(call, false); },
     .reference =
         [](ir::ReferenceCall& call) {
