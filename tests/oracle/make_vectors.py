@@ -50,15 +50,15 @@ WITH_GRADIENT = (torch.float32, torch.float64)
 # Every op of ours that the database has under any name. The C++ side has an adapter for each.
 OPS = """
 abs add all amax amin any arange argmax argmin argsort argwhere bfloat16 bmm bool broadcast_to cat ceil chunk clamp clamp_max clamp_min clone
-constant_pad_nd contiguous cos cumsum div.floor_rounding div.no_rounding_mode div.trunc_rounding dot double einsum eq erf exp
-expand expand_as expm1 eye flatten flip fliplr flipud float floor floor_divide full_like gather ge gt half index_add index_select int
-isfinite isinf isnan le linalg.vector_norm log log1p log_softmax log_softmax.dtype logical_and logical_not logical_or
-logical_xor long lt mH mT masked_fill matmul max.binary maximum mean min.binary minimum mm msort mul mv narrow ne neg new_full new_ones new_zeros
-nn.functional.cross_entropy nn.functional.embedding nn.functional.gelu nn.functional.layer_norm nn.functional.linear
+constant_pad_nd contiguous cos cumsum div.floor_rounding div.no_rounding_mode div.trunc_rounding dot double einsum eq erf exp expand expand_as expm1
+eye flatten flip fliplr flipud float floor floor_divide full_like gather ge gt half index_add index_select int isfinite isinf isnan le
+linalg.vector_norm log log1p log_softmax log_softmax.dtype logical_and logical_not logical_or logical_xor long lt mH mT masked_fill matmul
+max.binary maximum mean min.binary minimum mm msort mul mv narrow ne neg new_full new_ones new_zeros nn.functional._scaled_dot_product_attention
+nn.functional.cross_entropy nn.functional.dropout nn.functional.embedding nn.functional.gelu nn.functional.layer_norm nn.functional.linear
 nn.functional.pad.constant nn.functional.relu nn.functional.silu nonzero norm norm.fro norm.inf ones ones_like outer permute pow prod ravel
-reciprocal reshape reshape_as round rsqrt rsub scatter_add select sigmoid sign sin slice softmax softmax.with_dtype sort split
-split.list_args split_with_sizes sqrt square squeeze stack std sub sum tanh transpose tril triu true_divide trunc unbind unsqueeze
-var view view_as where zeros zeros_like T __getitem__ __radd__ __rdiv__ __rmatmul__ __rmul__ __rpow__ __rsub__
+reciprocal reshape reshape_as round rsqrt rsub scatter_add select sigmoid sign sin slice softmax softmax.with_dtype sort split split.list_args
+split_with_sizes sqrt square squeeze stack std sub sum tanh transpose tril triu true_divide trunc unbind unsqueeze var view view_as where zeros
+zeros_like T __getitem__ __radd__ __rdiv__ __rmatmul__ __rmul__ __rpow__ __rsub__
 """.split()
 
 
@@ -139,6 +139,11 @@ def flattened(value):
     return [value]
 
 
+def results_of(op, *args, **kwargs):
+    """The results in a flat list, without those that were not asked for."""
+    return [y for y in flattened(op(*args, **kwargs)) if y is not None]
+
+
 def tensors_of(sample):
     everything = flattened([sample.input, list(sample.args), list(sample.kwargs.values())])
     unique = {id(x): x for x in everything if isinstance(x, torch.Tensor)}
@@ -171,7 +176,7 @@ class Widened:
         self.tensors = {}
         try:
             everything = self.widen((sample.input, *sample.args)), self.widen(sample.kwargs)
-            self.outputs = flattened(op(*everything[0], **everything[1]))
+            self.outputs = results_of(op, *everything[0], **everything[1])
         except (RuntimeError, TypeError):
             self.outputs = None
 
@@ -216,7 +221,7 @@ def values_of(op, name, dtype, vectors):
     wants_gradient = dtype in WITH_GRADIENT and op.supports_autograd
     for sample in op.sample_inputs("cpu", dtype, requires_grad=wants_gradient):
         line = call_of(name, dtype, "value", sample, vectors)
-        outputs = flattened(op(sample.input, *sample.args, **sample.kwargs))
+        outputs = results_of(op, sample.input, *sample.args, **sample.kwargs)
         line["expected"] = [vectors.encode(y) for y in outputs]
         wide = Widened(op, sample) if dtype in (torch.bfloat16, torch.float32) else None
         if wide is not None and wide.outputs is not None:

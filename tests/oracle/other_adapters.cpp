@@ -1,4 +1,5 @@
 // tests/oracle/other_adapters.cpp -- calls of products, layers, index ops and new tensors.
+#include "resilin/ops/contract/attention.h"
 #include "resilin/ops/contract/einsum.h"
 #include "resilin/ops/contract/linear.h"
 #include "resilin/ops/contract/matmul.h"
@@ -10,6 +11,7 @@
 #include "resilin/ops/index/nonzero.h"
 #include "resilin/ops/loss/cross_entropy.h"
 #include "resilin/ops/norm/layer_norm.h"
+#include "resilin/ops/random/dropout.h"
 #include "resilin/ops/view/shape.h"
 #include "resilin/ops/view/split.h"
 
@@ -35,6 +37,35 @@ Results call_layer_norm(const Call& c) {
   const Argument eps = c.at(4, "eps");
   return {layer_norm(c.at(0).tensor(), c.at(1).dims(), c.at(2, "weight").tensor_or_undefined(), c.at(3, "bias").tensor_or_undefined(),
                      eps.is_none() ? Number(1e-5) : eps.number())};
+}
+
+// What is drawn is each library's own.
+void refuse_random(double p) {
+  if (p > 0 && p < 1) throw NotOurs{cat("random for p = ", p)};
+}
+
+Results call_dropout(const Call& c) {
+  const Argument p = c.at(1, "p");
+  const Argument training = c.at(2, "training");
+  const double probability = p.is_none() ? 0.5 : p.real();
+  const bool is_training = training.is_none() || training.flag();
+  if (is_training) refuse_random(probability);
+  return {dropout(c.at(0).tensor(), probability, is_training)};
+}
+
+// The weights, which PyTorch 1.13 gives back as well, are the attention to an identity.
+Results call_attention(const Call& c) {
+  AttentionOptions options;
+  options.attn_mask = c.at(3, "attn_mask").tensor_or_undefined();
+  const Argument p = c.at(4, "dropout_p");
+  options.dropout_p = p.is_none() ? 0 : p.real();
+  refuse_random(options.dropout_p);
+  c.at(5, "need_attn_weights");
+  if (const Argument causal = c.at(6, "is_causal"); !causal.is_none()) options.is_causal = causal.flag();
+  const Tensor query = c.at(0).tensor();
+  const Tensor key = c.at(1).tensor();
+  const Tensor identity = eye(key.size(-2).value(), std::nullopt, key.dtype());
+  return {scaled_dot_product_attention(query, key, c.at(2).tensor(), options), scaled_dot_product_attention(query, key, identity, options)};
 }
 
 Reduction reduction_of(const Argument& value) {
@@ -114,7 +145,9 @@ constexpr Adapter kAdapters[] = {
     {"new_full", call_new_full},
     {"new_ones", call_new_ones},
     {"new_zeros", call_new_zeros},
+    {"nn.functional._scaled_dot_product_attention", call_attention},
     {"nn.functional.cross_entropy", call_cross_entropy},
+    {"nn.functional.dropout", call_dropout},
     {"nn.functional.embedding", call_embedding},
     {"nn.functional.layer_norm", call_layer_norm},
     {"nn.functional.linear", call_linear},

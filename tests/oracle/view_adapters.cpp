@@ -3,7 +3,7 @@
 #include <limits>
 #include <optional>
 
-#include "resilin/ops/index/gather.h"
+#include "resilin/ops/index/index.h"
 #include "resilin/ops/join/cat.h"
 #include "resilin/ops/view/axes.h"
 #include "resilin/ops/view/range.h"
@@ -61,29 +61,22 @@ Tensor positions_of(const Argument& list) {
   return Tensor::of<i64>(values, count);
 }
 
-// Python takes a list of numbers alone as positions of the first axis, and a list that holds anything else as a tuple. One list of positions in the tuple
-// is an index_select of that axis after the others; several are not ours.
+Index index_of(const Argument& item) {
+  if (item.is_tensor()) return item.tensor();
+  return item.is_list() ? Index(positions_of(item)) : item.index();
+}
+
+// Python takes a list of numbers alone as positions of the first axis, and a list that holds anything else as a tuple.
 Results call_index(const Call& c) {
   const Argument what = c.at(1);
-  if (!what.is_list()) return {index(c.at(0).tensor(), {what.index()})};
+  if (!what.is_list()) return {index(c.at(0).tensor(), {index_of(what)})};
   const std::vector<Argument> items = what.list();
   if (std::all_of(items.begin(), items.end(), [](const Argument& item) { return item.is_integer(); })) {
-    return {index_select(c.at(0).tensor(), 0, positions_of(what))};
+    return {index(c.at(0).tensor(), {positions_of(what)})};
   }
   std::vector<Index> indices;
-  i64 axis = 0;
-  std::optional<i64> selected;
-  Tensor positions;
-  for (const Argument& item : items) {
-    indices.push_back(item.is_list() && !selected ? Index(Slice{}) : item.index());
-    if (item.is_list() && !selected) {
-      selected = axis;
-      positions = positions_of(item);
-    }
-    if (!item.is_integer()) ++axis;
-  }
-  const Tensor rest = index(c.at(0).tensor(), indices);
-  return {selected ? index_select(rest, *selected, positions) : rest};
+  for (const Argument& item : items) indices.push_back(index_of(item));
+  return {index(c.at(0).tensor(), indices)};
 }
 
 Results call_pad(const Call& c) {
