@@ -1,4 +1,4 @@
-// tests/ops/index_test.cpp -- x[...] with tensors of positions and masks, against loops.
+// tests/ops/index_test.cpp -- x[...] with tensors of positions and masks, against loops; sums at positions.
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -85,4 +85,10 @@ TEST_CASE("indices that mean nothing are refused with their values") {
                        "index: The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [2, 3] at index 1",
                        IndexError);
   CHECK_THROWS_AS(index(x, {test::scalar<bool>(true)}), const UnsupportedError&);
+}
+
+TEST_CASE("a tensor without axes takes sums in place at position 0") {
+  const Tensor x = test::scalar<float>(1);
+  CHECK(index_add_(x, 0, test::make<i64>({0}), test::make<float>({2})).is_same(x));
+  CHECK(x.item<float>() == 3);
 }

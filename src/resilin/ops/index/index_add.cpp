@@ -199,6 +199,10 @@ Tensor index_add(const Tensor& x, i64 axis, const Tensor& index, const Tensor& s
   return apply_one(index_add_op, {x, index, source}, IndexAddAttrs{axis, alpha});
 }
 const Tensor& index_add_(const Tensor& x, i64 axis, const Tensor& index, const Tensor& source, Number alpha) {
+  if (lacks_axes(x, index, source)) {
+    index_add_(with_an_axis(x), axis, with_an_axis(index), with_an_axis(source), alpha);
+    return x;
+  }
   return apply_into(x, index_add_op, {x, index, source}, IndexAddAttrs{axis, alpha});
 }
 

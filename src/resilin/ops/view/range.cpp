@@ -2,6 +2,7 @@
 #include "resilin/ops/view/range.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "resilin/ir/attrs_info.h"
 #include "resilin/ops/size_rule.h"
@@ -235,7 +236,23 @@ Tensor slice(const Tensor& x, const SliceAttrs& attrs) {
 
 Tensor flip(const Tensor& x, const SmallVector<i64, 5>& axes) { return apply_one(flip_op, {x}, FlipAttrs{axes}); }
 
-constexpr i64 kMostPaddedAxes = 4;
+constexpr i64 kMostPaddedAxes = 3;
+
+namespace {
+
+// The last axes first, then, with these as one, the others.
+Tensor pad_in_steps(const Tensor& x, std::span<const i64> amounts, Number value) {
+  const Tensor inner = pad(x, amounts.first(2 * kMostPaddedAxes), value);
+  const i64 outer_axes = x.ndim() - kMostPaddedAxes;
+  std::vector<i64> rest{0, 0};
+  rest.insert(rest.end(), amounts.begin() + 2 * kMostPaddedAxes, amounts.end());
+  const Tensor padded = pad(flatten(inner, outer_axes), rest, value);
+  Shape shape(padded.shape().begin(), padded.shape().begin() + outer_axes);
+  shape.append(inner.shape().begin() + outer_axes, inner.shape().end());
+  return reshape(padded, shape);
+}
+
+}  // namespace
 
 Tensor pad(const Tensor& x, std::span<const i64> amounts, Number value) {
   if (amounts.size() % 2 != 0) throw ArgumentError(cat("pad: padding length must be divisible by 2: it is ", amounts.size()));
@@ -243,6 +260,7 @@ Tensor pad(const Tensor& x, std::span<const i64> amounts, Number value) {
     throw ArgumentError(cat("pad: padding length should be less than or equal to two times the input dimension: it is ", amounts.size(),
                             " for a tensor of ", x.ndim(), " dims"));
   }
+  if (static_cast<i64>(amounts.size()) > 2 * kMostPaddedAxes) return pad_in_steps(x, amounts, value);
   // Leading axes that stay as they are count as one: the index of a padded element grows with each axis.
   const i64 untouched = x.ndim() - static_cast<i64>(amounts.size() / 2);
   if (x.ndim() > kMostPaddedAxes && untouched > 1) {
