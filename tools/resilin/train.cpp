@@ -70,7 +70,7 @@ std::string sample(const nn::GPT& model, std::string text, i64 count) {
     for (const char c : text.substr(text.size() - length)) context.push_back(static_cast<unsigned char>(c));
     const Dim shape[] = {1, static_cast<i64>(length)};
     const Tensor logits = select(select(model(Tensor::of<i64>(context, shape)), 0, 0), 0, -1);
-    const Tensor chances = cumsum(softmax(logits / 0.8), {0});
+    const Tensor chances = cumsum(softmax(logits / 0.8), 0);
     const float drawn = rand({}, DType::F32, &generator).item<float>();
     const float* const upper = chances.data_as<float>();
     text += static_cast<char>(std::min<std::ptrdiff_t>(std::upper_bound(upper, upper + kBytes, drawn) - upper, kBytes - 1));
