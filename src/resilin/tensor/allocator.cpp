@@ -84,7 +84,7 @@ void release_magazines(ThreadCache& cache) noexcept {
     BlockPool::instance().give_small(c, {magazine.items.data(), static_cast<std::size_t>(magazine.count)});
     magazine.count = 0;
   }
-  for (BodyMagazine* bodies : {&cache.tensors, &cache.storages}) {
+  for (BodyMagazine* bodies : cache.all_bodies()) {
     while (void* const memory = bodies->take()) ::operator delete(memory);
   }
 }

@@ -34,6 +34,7 @@ struct ThreadCache {
   BodyMagazine storages;
   BodyMagazine grad_states;  // of autograd
   BodyMagazine grad_nodes;   // of autograd
+  std::array<BodyMagazine*, 4> all_bodies() { return {&tensors, &storages, &grad_states, &grad_nodes}; }
 
   // Bytes that were taken less bytes that were given back since the last flush to the process-wide count, their highest value, and the calls.
   std::atomic<i64> pending_bytes{0};
