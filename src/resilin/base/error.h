@@ -1,9 +1,11 @@
 // src/resilin/base/error.h -- the exception types of the engine and the one assertion macro.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "resilin/base/api.h"
 
@@ -58,6 +60,40 @@ class RESILIN_API MemoryError : public Error {
 class RESILIN_API IoError : public Error {
   using Error::Error;
 };
+/// Which group, generation and collective an error of several processes is about, and which ranks; what is not known keeps its default.
+struct DistPlace {
+  std::string group;
+  std::uint64_t generation = 0;
+  std::uint64_t sequence = 0;
+  std::vector<std::int64_t> ranks;
+};
+
+/// Base of the errors of processes that work together.
+class RESILIN_API DistError : public Error {
+ public:
+  explicit DistError(std::string message, DistPlace place = {}) : Error(std::move(message)), place_(std::move(place)) {}
+  const DistPlace& place() const { return place_; }
+
+ private:
+  DistPlace place_;
+};
+/// A deadline passed before the answer came.
+class RESILIN_API TimeoutError : public DistError {
+  using DistError::DistError;
+};
+/// A store refused a request or could not be reached.
+class RESILIN_API StoreError : public DistError {
+  using DistError::DistError;
+};
+/// The other side speaks another version, or bytes were written by one.
+class RESILIN_API VersionError : public DistError {
+  using DistError::DistError;
+};
+/// A new generation of a group did not come about; the old one is what it was.
+class RESILIN_API ReconfigureError : public DistError {
+  using DistError::DistError;
+};
+
 /// A bug of the engine itself; only RESILIN_ASSERT throws it.
 class RESILIN_API InternalError : public Error {
   using Error::Error;
