@@ -1,0 +1,89 @@
+// src/resilin/dist/environment.cpp -- the machine's own clock, random numbers and threads.
+#include "resilin/dist/environment.h"
+
+#include <map>
+#include <random>
+#include <thread>
+#include <utility>
+
+namespace resilin::dist {
+namespace {
+
+using std::chrono::nanoseconds;
+
+class MachineClock final : public Clock {
+ public:
+  nanoseconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  void wait_until(std::condition_variable& condition, std::unique_lock<std::mutex>& lock, nanoseconds time) override {
+    condition.wait_until(lock, std::chrono::steady_clock::time_point(time));
+  }
+};
+
+class MachineRandom final : public Random {
+ public:
+  std::uint64_t next() override {
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+  }
+};
+
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
+  ~ThreadExecutor() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+  void post(std::function<void()> task) override { post_after(nanoseconds(0), std::move(task)); }
+  void post_after(nanoseconds delay, std::function<void()> task) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      tasks_.emplace(clock_.now() + delay, std::move(task));
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ended_) {
+      if (tasks_.empty()) {
+        wake_.wait(lock);
+      } else if (tasks_.begin()->first > clock_.now()) {
+        clock_.wait_until(wake_, lock, tasks_.begin()->first);
+      } else {
+        const std::function<void()> task = std::move(tasks_.extract(tasks_.begin()).mapped());
+        lock.unlock();
+        task();
+        lock.lock();
+      }
+    }
+  }
+
+  Clock& clock_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::multimap<nanoseconds, std::function<void()>> tasks_;  // equal times stay in the order of posting
+  bool ended_ = false;
+  std::thread thread_;  // last, so that all else is there when it begins
+};
+
+}  // namespace
+
+Clock& machine_clock() {
+  static MachineClock clock;
+  return clock;
+}
+
+Random& machine_random() {
+  static MachineRandom random;
+  return random;
+}
+
+std::unique_ptr<Executor> make_thread_executor(Clock& clock) { return std::make_unique<ThreadExecutor>(clock); }
+
+}  // namespace resilin::dist
