@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,6 +57,11 @@ class StoreMachine {
   std::vector<StoreAnswer> step(const StoreEvent& event);
   /// The time at which a tick would do something; the greatest number when nothing waits.
   std::uint64_t next_deadline_ms() const;
+
+  /// Keys, queues, versions and remembered replies as bytes, for the disk. Requests that wait are not kept: their clients ask again.
+  std::string snapshot() const;
+  /// A machine that goes on from a snapshot. VersionError when its bytes are of another format or damaged.
+  static StoreMachine restore(std::string_view snapshot, StoreLimits limits = {}, std::uint64_t now_ms = 0);
 
   const KeyTable& keys() const { return keys_; }
   std::size_t waiting_count() const { return pending_.size(); }

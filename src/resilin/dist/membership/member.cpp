@@ -1,0 +1,136 @@
+// src/resilin/dist/membership/member.cpp -- a member's events outside of the protocol's straight way: following, failures, time.
+#include "resilin/dist/membership/member.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "resilin/base/error.h"
+#include "resilin/dist/wire/codec.h"
+
+namespace resilin::dist {
+
+using namespace member_event;
+namespace action = member_action;
+
+namespace {
+
+/// All bits of a version that no value has, so that a watch answers at once.
+constexpr std::uint64_t kNoVersion = std::numeric_limits<std::uint64_t>::max();
+
+std::string eight_bytes(std::uint64_t number) { return encode(number); }
+
+}  // namespace
+
+std::vector<MemberAction> Member::step(const MemberEvent& event) {
+  out_.clear();
+  if (phase_ != Phase::Gone) std::visit([this](const auto& one) { handle(one); }, event);
+  return std::move(out_);
+}
+
+std::uint64_t Member::next_deadline_ms() const {
+  std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
+  if (is_in_attempt() && !abort_asked_) next = deadline_ms_;
+  if (grace_ends_ms_) next = std::min(next, *grace_ends_ms_);
+  return next;
+}
+
+void Member::ask_about(std::uint64_t uuid, Purpose purpose, Request request) {
+  asked_[++last_id_] = {purpose, uuid};
+  out_.push_back(action::AskStore{last_id_, std::move(request)});
+}
+
+void Member::leave(const std::string& text, bool store_is_gone) {
+  phase_ = Phase::Gone;
+  asked_.clear();
+  out_.push_back(action::Leave{store_is_gone, text});
+}
+
+// ---- following the lineage
+
+void Member::handle(const Started& event) {
+  address_ = event.address;
+  if (!options_.follows) return;
+  plan_version_ = current_version_ = revoke_version_ = kNoVersion;
+  announce();
+  follow();
+}
+
+void Member::announce() { ask(Purpose::Tell, {.op = StoreOp::Append, .keys = {kJoinersKey}, .bytes = eight_bytes(options_.instance)}); }
+
+void Member::follow() {
+  ask(Purpose::Follow, {.op = StoreOp::Watch,
+                        .keys = {kPlanKey, kCurrentKey, revoke_key(generation_)},
+                        .versions = {plan_version_, current_version_, revoke_version_},
+                        .wait_ms = options_.watch_ms});
+  follow_id_ = last_id_;
+}
+
+void Member::followed(const Reply& reply) {
+  plan_version_ = reply.values[0].version;
+  current_version_ = reply.values[1].version;
+  revoke_version_ = reply.values[2].version;
+  if (reply.values[0].exists()) plan_ = decode<Plan>(reply.values[0].bytes);
+  if (reply.values[1].exists()) current_ = decode<Current>(reply.values[1].bytes);
+  if (reply.values[2].exists()) handle(GenerationFailed{generation_, {}});
+  follow();
+  pursue_plan();
+}
+
+void Member::pursue_plan() {
+  if (!options_.follows || phase_ == Phase::Promised) return;  // a promised member learns the end of its attempt first
+  const bool is_member = generation_ == 0 || std::ranges::find(current_.members, options_.instance) != current_.members.end();
+  if (current_.generation > generation_ && !is_member) {
+    return leave(cat("evicted: generation ", current_.generation, " goes on without instance ", options_.instance));
+  }
+  if (phase_ != Phase::Idle || plan_.uuid == 0 || plan_.uuid == pursued_) return;
+  pursued_ = plan_.uuid;
+  if (rank_of(plan_.handles, options_.instance) >= 0) begin(plan_.uuid);
+}
+
+// ---- failures
+
+void Member::handle(const GenerationFailed& event) {
+  if (event.generation != generation_ || generation_ == 0 || is_revoked_) return;
+  is_revoked_ = true;
+  out_.push_back(action::Revoke{generation_});
+  const Revocation revocation{generation_, options_.instance, event.lost};
+  ask(Purpose::Tell, {.op = StoreOp::Txn, .writes = {{.key = revoke_key(generation_), .bytes = encode(revocation)}}});
+}
+
+void Member::handle(const Suspected& event) {
+  std::vector<std::uint64_t> culprits;
+  for (const std::uint64_t instance : event.instances) {
+    if (instance != options_.instance && rank_of(attempt_.handles, instance) >= 0) culprits.push_back(instance);
+  }
+  if (!culprits.empty()) propose_abort(AbortReason::Suspected, culprits);
+}
+
+void Member::handle(const PeerUnreachable& event) {
+  if (!is_in_attempt() || event.uuid != uuid_) return;
+  propose_abort(AbortReason::Unreachable, {}, {{options_.instance, event.peer}});
+}
+
+void Member::handle(const StoreLost&) {
+  if (phase_ == Phase::Idle) return;
+  if (phase_ == Phase::Promised) {
+    if (!grace_ends_ms_) grace_ends_ms_ = now_ms_ + options_.store_grace_ms;
+    return;
+  }
+  conclude("the store cannot be reached");
+}
+
+void Member::handle(const StoreBack&) { grace_ends_ms_.reset(); }
+
+void Member::handle(const TimePassed& event) {
+  now_ms_ = std::max(now_ms_, event.now_ms);
+  if (grace_ends_ms_ && *grace_ends_ms_ <= now_ms_) {
+    const bool store_is_gone = true;
+    return leave(cat("the store was away for ", options_.store_grace_ms, " ms after this member had promised"), store_is_gone);
+  }
+  if (!is_in_attempt() || now_ms_ < deadline_ms_ || abort_asked_) return;
+  if (options_.fault == Fault::ConcludeAlone && phase_ == Phase::Promised) return conclude("the deadline passed");
+  ask_who_is_missing();
+}
+
+}  // namespace resilin::dist
