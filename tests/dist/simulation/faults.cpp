@@ -127,7 +127,7 @@ void World::on(StoreReturns&) {
 }
 
 bool World::is_settled() {
-  if (faults_left_ != 0 || now_us_ < std::max(last_fault_us_, lossy_until_us_) + 5000 * kMs) return false;
+  if (faults_left_ != 0 || now_us_ < std::max(last_fault_us_, lossy_until_us_) + 2000 * kMs) return false;
   if (invariants_.steps() <= steps_at_last_fault_ + 2) return false;
   const auto is_at_work = [&](Rank* rank) {
     return rank->member.phase() == Phase::Idle && rank->member.generation() == invariants_.current().generation;

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "resilin/base/overloaded.h"
+#include "resilin/dist/membership/choose.h"
+#include "resilin/dist/wire/codec.h"
 
 namespace resilin::dist::simulation {
 namespace {
@@ -42,6 +44,7 @@ World::World(std::uint64_t seed, Fault fault, bool tells_story) : chance_(seed),
   if (chance_.one_in(2)) later(chance_.between(100, 1500) * kMs, Start{});  // a joiner
   later(chance_.between(50, 1000) * kMs, Disturb{});
   later(500 * kMs, StoreTick{});
+  if (chance_.one_in(3)) later(chance_.between(200, 2000) * kMs, Meddle{});
 }
 
 Report World::run() {
@@ -230,6 +233,41 @@ void World::on(ChiefTick& item) {
 // ---- ranks
 
 void World::on(Start&) { start_rank(); }
+
+/// Somebody beside the Coordinators opens an attempt of the lineage, as `shrink` does, whatever else is under way.
+void World::on(Meddle&) {
+  const std::vector<Rank*> live = live_ranks();
+  const StoreValue* const current_value = store_.keys().find(kCurrentKey);
+  if (!store_is_up_ || live.empty() || current_value == nullptr) return;
+  const Current current = decode<Current>(current_value->bytes);
+  Handles handles;
+  for (const Rank* const rank : live) {
+    const bool is_member = std::ranges::find(current.members, rank->instance) != current.members.end();
+    if (chance_.one_in(2) && (is_member || rank->member.generation() == 0))
+      handles.push_back({rank->instance, is_member ? current.generation : 0});
+  }
+  if (!continues_base(handles, current.generation)) return;
+  const std::uint64_t top = decode<std::uint64_t>(store_.keys().find(kTopKey)->bytes) + 1;
+  UsedUuids used = decode<UsedUuids>(store_.keys().find(kUsedKey)->bytes);
+  const std::uint64_t uuid = used.runs.back().second + 1;
+  used.insert(uuid);
+  const Attempt attempt{.uuid = uuid,
+                        .generation = top,
+                        .base = current.generation,
+                        .base_version = current_value->version,
+                        .lineage = true,
+                        .handles = handles,
+                        .digest = digest_of(uuid, handles, true)};
+  tell(cat("somebody opens attempt ", uuid, " with ", handles.size(), " members"));
+  const Request request{.op = StoreOp::Txn,
+                        .writes = {{.key = kTopKey, .bytes = encode(top)},
+                                   {.key = kUsedKey, .bytes = encode(used)},
+                                   {.key = kPlanKey, .bytes = encode(Plan{.uuid = uuid, .handles = handles})},
+                                   {.key = try_key(uuid), .bytes = encode(attempt)}}};
+  const std::vector<StoreAnswer> answers = store_.step(RequestArrived{0, 0, request});
+  invariants_.stored(request, store_);
+  answer(answers);
+}
 
 void World::start_rank() {
   ranks_.push_back(std::make_unique<Rank>(ranks_.size() + 1, fault_));

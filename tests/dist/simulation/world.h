@@ -135,11 +135,12 @@ class World {
     std::uint64_t instance;
   };
   struct Start {};
+  struct Meddle {};
   struct Mend {
     Pair pair;
   };
   using Item = std::variant<ToStore, FromStore, Arrival, ToMember, Computed, Timer, Beat, ChiefTick, Disturb, StoreReturns, StoreTick,
-                            TrustAgain, Start, Mend>;
+                            TrustAgain, Start, Meddle, Mend>;
   struct Due {
     std::uint64_t time_us, order;
     std::size_t slot;
@@ -165,6 +166,7 @@ class World {
   void on(StoreTick& item);
   void on(TrustAgain& item);
   void on(Start& item);
+  void on(Meddle& item);
   void on(Mend& item);
 
   void step(Rank& rank, const MemberEvent& event);

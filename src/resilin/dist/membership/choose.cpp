@@ -77,11 +77,16 @@ Handles alive(const Situation& situation) {
   return handles;
 }
 
+bool may_follow(const Handles& handles, const Situation& situation) {
+  if (situation.fault == Fault::NoOverlap) return !handles.empty();
+  return continues_base(handles, situation.current.generation);
+}
+
 /// Without those; when that would leave nobody of base, its oldest stays.
 void leave_out(Handles& handles, const Situation& situation, const std::set<std::uint64_t>& out) {
   Handles rest = handles;
   std::erase_if(rest, [&](const Handle& handle) { return out.contains(handle.instance); });
-  if (continues_base(rest, situation.current.generation)) handles = rest;
+  if (may_follow(rest, situation)) handles = rest;
 }
 
 }  // namespace
@@ -100,7 +105,7 @@ Handles choose_handles(const Situation& situation) {
   std::erase_if(broken, [&](const Pair& pair) { return rank_of(handles, pair.first) < 0 || rank_of(handles, pair.second) < 0; });
   leave_out(handles, situation, fewest_to_drop(broken, situation.current.members));
   if (failed) leave_out(handles, situation, {situation.ended->culprits.begin(), situation.ended->culprits.end()});
-  if (!continues_base(handles, base)) return {};
+  if (!may_follow(handles, situation)) return {};
   if (failed && handles == situation.plan.handles) {
     if (handles.size() == 1) return {};
     handles.pop_back();  // nobody is to blame: the youngest waits for another time

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "resilin/dist/membership/fault.h"
 #include "resilin/dist/membership/records.h"
 
 namespace resilin::dist {
@@ -20,6 +21,7 @@ struct Situation {
   std::optional<Attempt> ended = std::nullopt;  // that attempt, while the store still has it
   std::vector<Pair> broken = {};                // pairs that attempts on this base found
   std::size_t first_size = 1;                   // instances that a first list waits for
+  Fault fault = Fault::None;
 };
 
 /// The smallest set of instances without which no pair is left. Of equal ones: the one that leaves more of `precious`, then the one that leaves

@@ -133,7 +133,7 @@ void Coordinator::evaluate() {
 }
 
 Situation Coordinator::situation() const {
-  return {current_, is_revoked_, joiners_, suspects_, plan_, attempt_, broken_, options_.first_size};
+  return {current_, is_revoked_, joiners_, suspects_, plan_, attempt_, broken_, options_.first_size, options_.fault};
 }
 
 void Coordinator::guard_attempt() {
