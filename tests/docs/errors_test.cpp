@@ -1,7 +1,9 @@
 // tests/docs/errors_test.cpp -- the messages that docs/errors.md shows are what its calls throw today.
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <typeinfo>
@@ -12,6 +14,8 @@
 #include "resilin/base/config.h"
 #include "resilin/base/file.h"
 #include "resilin/dispatch/trace.h"
+#include "resilin/dist/membership/member.h"
+#include "resilin/dist/store/machine.h"
 #include "resilin/resilin.h"
 
 #include "tests/support/tensor.h"
@@ -98,6 +102,20 @@ std::vector<Example> examples() {
       {"UnsupportedError", typeid(UnsupportedError), [] { parse_device("cuda"); }},
       {"MemoryError", typeid(MemoryError), [] { zeros({i64{1} << 50}); }},
       {"IoError", typeid(IoError), [] { read_file("/nowhere/a.graph"); }},
+      {"TimeoutError", typeid(TimeoutError), [] { dist::make_hash_store()->get("gone", std::chrono::milliseconds(1)); }},
+      {"StoreError", typeid(StoreError),
+       [] {
+         const std::shared_ptr<dist::Store> store = dist::make_hash_store();
+         store->set("name", "text");
+         store->add("name", 1);
+       }},
+      {"VersionError", typeid(VersionError), [] { dist::StoreMachine::restore("text"); }},
+      {"ReconfigureError", typeid(ReconfigureError),
+       [] {
+         dist::Member member({.instance = 1, .follows = false});
+         member.step(dist::member_event::Reconfigure{1, {{1, 0}}});
+         member.step(dist::member_event::Reconfigure{2, {{1, 0}}});
+       }},
       {"InternalError", typeid(InternalError), [] { RESILIN_ASSERT(1 + 1 == 3, "the sum is 2"); }},
   };
 }
