@@ -1,0 +1,307 @@
+// src/resilin/dist/agent/machine.cpp -- starts, deaths, evictions and the end of a job as an agent decides them.
+#include "resilin/dist/agent/machine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <signal.h>
+
+#include "resilin/base/error.h"
+
+namespace resilin::dist {
+namespace {
+
+constexpr std::size_t kRememberedSteps = 21;
+constexpr Moment kUnknownStep = std::chrono::milliseconds(1);  // a step's length before one was seen
+constexpr int kExitNotStarted = 127;                           // as a shell has it
+
+i64 whole_milliseconds(Moment time) { return time / std::chrono::milliseconds(1); }
+
+}  // namespace
+
+AgentMachine::AgentMachine(const AgentOptions& options)
+    : options_(options), slots_(static_cast<std::size_t>(options.local_ranks)), fault_planned_(options.chaos.faults.size(), false) {}
+
+std::vector<AgentAction> AgentMachine::step(Moment now, const AgentEvent& event) {
+  now_ = std::max(now_, now);
+  actions_.clear();
+  if (finished_) return {};
+  std::visit([this](const auto& value) { on(value); }, event);
+  strike();
+  finish_when_over();
+  return std::move(actions_);
+}
+
+std::optional<Moment> AgentMachine::deadline() const {
+  if (finished_) return std::nullopt;
+  std::optional<Moment> earliest;
+  const auto consider = [&earliest](std::optional<Moment> moment) {
+    if (moment && (!earliest || *moment < *earliest)) earliest = moment;
+  };
+  consider(incident_end_);
+  consider(silence_check_);
+  consider(kill_at_);
+  for (const Strike& strike : strikes_) consider(strike.due);
+  return earliest;
+}
+
+void AgentMachine::on(const Begin&) {
+  for (i64 slot = 0; slot < options_.local_ranks; ++slot) spawn(slot);
+}
+
+void AgentMachine::on(const SpawnFailed& event) {
+  Slot& slot = slots_[static_cast<std::size_t>(event.slot)];
+  if (slot.state != SlotState::Running) return;
+  ProcessEnd end;
+  end.kind = ProcessEnd::Kind::Exited;
+  end.code = kExitNotStarted;
+  Death death;
+  death.end = end;
+  death.error = event.reason;
+  die(event.slot, std::move(death));
+}
+
+void AgentMachine::on(const Exited& event) {
+  Slot* slot = living(event.slot, event.life);
+  if (slot == nullptr) return;
+  if (event.end.succeeded() || slot->leaving) {
+    slot->state = SlotState::Over;
+    slot->succeeded = true;
+    publish(event.slot, slot->leaving ? RankState::Left : RankState::Done, describe(event.end));
+    return;
+  }
+  Death death;
+  death.end = event.end;
+  death.fault = slot->fault;
+  death.evicted_for = slot->evicted_for;
+  death.error = event.error;
+  death.reported_other = event.reported_other;
+  die(event.slot, std::move(death));
+}
+
+void AgentMachine::on(const Beat& event) {
+  Slot* slot = living(event.slot, event.life);
+  if (slot == nullptr || slot->state != SlotState::Running) return;
+  if (slot->suspected) {
+    slot->suspected = false;
+    publish(event.slot, RankState::Running, "beats again");
+  }
+  if (!slot->last_beat && !silence_check_) silence_check_ = now_ + options_.heartbeat_timeout / 4;
+  slot->last_beat = now_;
+  slot->leaving = slot->leaving || event.leaving;
+  if (event.step == slot->step && event.sequence == slot->sequence) return;
+  slot->moved = now_;
+  slot->sequence = event.sequence;
+  if (event.step <= slot->step) return;
+  if (slot->step >= 0) {
+    slot->step_lengths.push_back((now_ - slot->step_began) / (event.step - slot->step));
+    if (slot->step_lengths.size() > kRememberedSteps) slot->step_lengths.erase(slot->step_lengths.begin());
+  }
+  slot->step = event.step;
+  slot->step_began = now_;
+  plan_faults(event.slot);
+}
+
+void AgentMachine::on(const Evict& event) {
+  Slot* slot = living(event.slot, event.life);
+  if (slot == nullptr || slot->state != SlotState::Running) return;
+  slot->state = SlotState::Evicted;
+  slot->evicted_for = event.reason;
+  publish(event.slot, RankState::Evicted, event.reason);
+  actions_.push_back(SendSignal{event.slot, slot->life, SIGKILL});
+}
+
+void AgentMachine::on(const Stop& event) {
+  if (stopping_) {
+    kill_all();
+    return;
+  }
+  exit_code_ = event.exit_code;
+  actions_.push_back(Say{Say::Level::Warning, cat("the job ends: ", event.reason)});
+  start_stopping(event.signal);
+}
+
+void AgentMachine::on(const Tick&) {
+  watch_silence();
+  if (incident_end_ && now_ >= *incident_end_) close_incident();
+  if (kill_at_ && now_ >= *kill_at_) kill_all();
+}
+
+/// The slot while this life of it runs or waits to be reaped.
+AgentMachine::Slot* AgentMachine::living(i64 number, i64 life) {
+  if (number < 0 || number >= options_.local_ranks) return nullptr;
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  const bool lives = slot.state == SlotState::Running || slot.state == SlotState::Evicted;
+  return lives && slot.life == life ? &slot : nullptr;
+}
+
+void AgentMachine::spawn(i64 number) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  Slot fresh;
+  fresh.state = SlotState::Running;
+  fresh.life = slot.life + 1;
+  fresh.moved = now_;
+  slot = std::move(fresh);
+  actions_.push_back(Spawn{number, slot.life});
+  publish(number, RankState::Running, slot.life == 0 ? "started" : "started again");
+}
+
+void AgentMachine::die(i64 number, Death death) {
+  Slot& slot = slots_[static_cast<std::size_t>(number)];
+  slot.state = SlotState::Over;
+  death.rank = rank_of(number);
+  death.at = now_;
+  publish(number, RankState::Dead, describe(death));
+  if (stopping_) return;  // others end because they were told to
+  if (!incident_end_) {
+    incident_end_ = now_ + options_.gather;
+    ++incidents_;
+  }
+  incident_.push_back(std::move(death));
+  if (options_.policy == Policy::Shrink) {
+    failing_ = failing_ || count(SlotState::Running) + succeeded() < options_.min_ranks;
+  } else if (restarts_ < options_.max_restarts) {
+    ++restarts_;
+    spawn(number);
+  } else {
+    failing_ = true;
+  }
+}
+
+/// The first cause is said when the evidence is in, not with the first message.
+void AgentMachine::close_incident() {
+  const std::vector<Death> deaths = std::exchange(incident_, {});
+  incident_end_.reset();
+  const std::size_t first = first_cause(deaths);
+  std::string text = cat("incident ", incidents_, ": ", describe(deaths[first]));
+  for (std::size_t i = 0; i < deaths.size(); ++i) {
+    if (i == first) continue;
+    const i64 after_ms = whole_milliseconds(deaths[i].at - deaths[first].at);
+    text += cat("; ", describe(deaths[i]), after_ms >= 0 ? cat(" (", after_ms, " ms later)") : cat(" (", -after_ms, " ms earlier)"));
+  }
+  if (!failing_) {
+    actions_.push_back(Say{Say::Level::Warning, text});
+    return;
+  }
+  actions_.push_back(Say{Say::Level::Error, text});
+  if (stopping_) return;
+  exit_code_ = exit_code_of(deaths[first].end);
+  actions_.push_back(Fail{describe(deaths[first])});
+  start_stopping(SIGTERM);
+}
+
+void AgentMachine::start_stopping(int signal) {
+  stopping_ = true;
+  kill_at_ = now_ + options_.stop_grace;
+  for (i64 slot = 0; slot < options_.local_ranks; ++slot) {
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    if (state.state != SlotState::Running) continue;
+    actions_.push_back(SendSignal{slot, state.life, signal});
+    actions_.push_back(SendSignal{slot, state.life, SIGCONT});  // a stopped process would not hear it
+  }
+}
+
+void AgentMachine::kill_all() {
+  kill_at_.reset();
+  for (i64 slot = 0; slot < options_.local_ranks; ++slot) {
+    const Slot& state = slots_[static_cast<std::size_t>(slot)];
+    if (state.state == SlotState::Running) actions_.push_back(SendSignal{slot, state.life, SIGKILL});
+  }
+}
+
+void AgentMachine::plan_faults(i64 number) {
+  const Slot& slot = slots_[static_cast<std::size_t>(number)];
+  for (std::size_t i = 0; i < options_.chaos.faults.size(); ++i) {
+    const Fault& fault = options_.chaos.faults[i];
+    if (fault_planned_[i] || fault.rank != rank_of(number) || slot.step < fault.step) continue;
+    fault_planned_[i] = true;
+    const Moment due = now_ + options_.chaos.delay(i, median_step(slot));
+    const bool kills = fault.kind == Fault::Kind::Kill;
+    strikes_.push_back({due, number, slot.life, kills ? SIGKILL : SIGSTOP, fault.text});
+    if (!kills) strikes_.push_back({due + fault.pause, number, slot.life, SIGCONT, fault.text});
+  }
+}
+
+void AgentMachine::strike() {
+  const std::vector<Strike> planned = std::exchange(strikes_, {});
+  for (const Strike& strike : planned) {
+    if (strike.due > now_) {
+      strikes_.push_back(strike);
+      continue;
+    }
+    Slot* slot = living(strike.slot, strike.life);
+    if (slot == nullptr || slot->state != SlotState::Running || stopping_) continue;
+    if (strike.signal == SIGKILL) slot->fault = strike.fault;
+    actions_.push_back(Say{Say::Level::Warning, cat("chaos: ", signal_name(strike.signal), " to rank ", rank_of(strike.slot), " in step ",
+                                                    slot->step, ", for ", strike.fault)});
+    actions_.push_back(SendSignal{strike.slot, slot->life, strike.signal});
+  }
+}
+
+/// An agent that was itself held up has not heard what came meanwhile: it accuses nobody and gives everyone the time back.
+void AgentMachine::watch_silence() {
+  if (!silence_check_ || now_ < *silence_check_) return;
+  const Moment late = now_ - *silence_check_;
+  silence_check_ = now_ + options_.heartbeat_timeout / 4;
+  if (late > options_.heartbeat_timeout / 2) {
+    for (Slot& slot : slots_) {
+      if (slot.last_beat) *slot.last_beat += late;
+      slot.moved += late;
+    }
+    return;
+  }
+  for (i64 number = 0; number < options_.local_ranks; ++number) {
+    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    if (slot.state != SlotState::Running || !slot.last_beat || slot.suspected) continue;
+    const Moment silence = now_ - *slot.last_beat;
+    if (silence < options_.heartbeat_timeout) continue;
+    slot.suspected = true;
+    publish(number, RankState::Suspected, cat("is silent for ", whole_milliseconds(silence), " ms, since step ", slot.step));
+  }
+  watch_stuck();
+}
+
+/// Stuck is who beats, does not move, and is waited for: another rank has started a later collective.
+void AgentMachine::watch_stuck() {
+  std::uint64_t latest = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.state == SlotState::Running) latest = std::max(latest, slot.sequence);
+  }
+  for (i64 number = 0; number < options_.local_ranks; ++number) {
+    const Slot& slot = slots_[static_cast<std::size_t>(number)];
+    if (slot.state != SlotState::Running || !slot.last_beat || slot.suspected || slot.sequence >= latest) continue;
+    const Moment still = now_ - slot.moved;
+    if (still < std::max(options_.stuck_timeout, 20 * median_step(slot))) continue;
+    on(Evict{number, slot.life,
+             cat("it is stuck in step ", slot.step, " before collective ", latest, " for ", whole_milliseconds(still), " ms")});
+  }
+}
+
+void AgentMachine::finish_when_over() {
+  const bool over = std::ranges::all_of(slots_, [](const Slot& slot) { return slot.state == SlotState::Over; });
+  if (!over || incident_end_) return;
+  finished_ = true;
+  actions_.push_back(Finish{exit_code_});
+}
+
+Moment AgentMachine::median_step(const Slot& slot) const {
+  if (slot.step_lengths.empty()) return kUnknownStep;
+  std::vector<Moment> lengths = slot.step_lengths;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
+i64 AgentMachine::count(SlotState state) const {
+  return std::ranges::count_if(slots_, [state](const Slot& slot) { return slot.state == state; });
+}
+
+i64 AgentMachine::succeeded() const {
+  return std::ranges::count_if(slots_, [](const Slot& slot) { return slot.state == SlotState::Over && slot.succeeded; });
+}
+
+void AgentMachine::publish(i64 slot, RankState state, std::string text) {
+  actions_.push_back(Publish{slot, slots_[static_cast<std::size_t>(slot)].life, state, std::move(text)});
+}
+
+}  // namespace resilin::dist
