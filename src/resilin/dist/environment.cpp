@@ -1,6 +1,7 @@
 // src/resilin/dist/environment.cpp -- the machine's own clock, random numbers and threads.
 #include "resilin/dist/environment.h"
 
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <thread>
@@ -82,6 +83,12 @@ Clock& machine_clock() {
 Random& machine_random() {
   static MachineRandom random;
   return random;
+}
+
+std::optional<std::string> environment_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
 }
 
 std::unique_ptr<Executor> make_thread_executor(Clock& clock) { return std::make_unique<ThreadExecutor>(clock); }

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "resilin/base/api.h"
 
@@ -44,6 +46,8 @@ class RESILIN_API Executor {
 RESILIN_API Clock& machine_clock();
 /// The operating system's random numbers.
 RESILIN_API Random& machine_random();
+/// The value of an environment variable of this process; nothing when it is not set.
+RESILIN_API std::optional<std::string> environment_variable(const std::string& name);
 /// A thread of its own that ends with the object; tasks that have not begun by then are dropped.
 RESILIN_API std::unique_ptr<Executor> make_thread_executor(Clock& clock);
 
