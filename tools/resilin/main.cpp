@@ -1,9 +1,11 @@
-// tools/resilin/main.cpp -- the program `resilin`: train, tour.
+// tools/resilin/main.cpp -- the program `resilin`: run, train, tour.
 #include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tools/resilin/run.h"
 #include "tools/resilin/tour.h"
 #include "tools/resilin/train.h"
 
@@ -11,7 +13,8 @@ namespace {
 
 int usage() {
   std::fputs(
-      "usage: resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
+      "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
+      "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
   return 2;
@@ -35,6 +38,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return usage();
   try {
     const std::string_view command = argv[1];
+    if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "train") return train(argc, argv);
     if (command == "tour" && argc == 2) return resilin::tool::tour();
     return usage();

@@ -1,0 +1,343 @@
+// src/resilin/dist/agent/agent.cpp -- the agent's loop: what happens becomes events, what is decided happens.
+#include "resilin/dist/agent/agent.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "resilin/base/error.h"
+#include "resilin/base/log.h"
+#include "resilin/base/overloaded.h"
+#include "resilin/dist/agent/beat_server.h"
+#include "resilin/dist/agent/memory_kills.h"
+#include "resilin/dist/agent/rank_process.h"
+#include "resilin/dist/agent/rank_record.h"
+#include "resilin/dist/agent/store_link.h"
+#include "resilin/dist/launch/processors.h"
+#include "resilin/dist/os/event_loop.h"
+#include "resilin/dist/wire/codec.h"
+
+namespace resilin::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kShowOutput = milliseconds(50);
+constexpr milliseconds kLease{4'000};
+
+/// Memory that holds the secret under a descriptor, and that nobody can write any more.
+Descriptor sealed_secret(const JobSecret& secret) {
+  Descriptor memory(memfd_create("resilin-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const std::string_view bytes = secret.bytes();
+  if (!memory || write(memory.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    throw UnsupportedError("run: the system gives no sealed memory for the secret; memfd_create is needed");
+  }
+  return memory;
+}
+
+Descriptor signal_descriptor() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  Descriptor descriptor(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!descriptor) throw UnsupportedError("run: the system gives no signal descriptor; one is needed");
+  return descriptor;
+}
+
+i64 own_memory_kills() {
+  try {
+    return memory_kills(read_file("/proc/self/cgroup"));
+  } catch (const IoError&) {
+    return 0;  // nobody counts
+  }
+}
+
+AgentOptions machine_options(const AgentSetup& setup) {
+  const RunOptions& run = setup.run;
+  AgentOptions options;
+  options.first_rank = setup.place.first_rank;
+  options.local_ranks = run.ranks_per_node;
+  options.policy = run.policy;
+  options.max_restarts = run.max_restarts;
+  options.min_ranks = run.min_ranks;
+  options.heartbeat_timeout = run.heartbeat_timeout;
+  options.stop_grace = run.stop_grace;
+  options.chaos = parse_chaos(run.chaos);
+  return options;
+}
+
+LogLevel level_of(Say::Level level) {
+  switch (level) {
+    case Say::Level::Info: return LogLevel::Info;
+    case Say::Level::Warning: return LogLevel::Warning;
+    case Say::Level::Error: return LogLevel::Error;
+  }
+  return LogLevel::Error;
+}
+
+}  // namespace
+
+class Agent::Work {
+ public:
+  Work(AgentSetup setup, const JobSecret& secret, RunFolder& folder, std::shared_ptr<Store> store, Clock& clock)
+      : setup_(std::move(setup)),
+        folder_(folder),
+        clock_(clock),
+        machine_(machine_options(setup_)),
+        slots_(static_cast<std::size_t>(setup_.run.ranks_per_node)),
+        processors_(usable_processors()),
+        shares_(share_processors(processors_, setup_.run.ranks_per_node)),
+        secret_(sealed_secret(secret)),
+        signals_(signal_descriptor()),
+        memory_kills_(own_memory_kills()),
+        beats_(loop_, {Address::Kind::Unix, folder.path() + "/agent", 0}, secret, [this](const BeatMessage& beat) { take_beat(beat); }),
+        store_(std::move(store), agent_key(setup_.place.node) + "/ended", clock) {
+    loop_.add(signals_.get(), [this](EventLoop::Ready) { take_signals(); });
+    watch_store();
+  }
+
+  int run() {
+    handle(Begin{});
+    while (!exit_code_) {
+      loop_.run_once(time_to_wait());
+      take_queued();
+      if (machine_.deadline() && clock_.now() >= *machine_.deadline()) handle(Tick{});
+      for (Slot& slot : slots_) {
+        if (slot.process) slot.process->show_output();
+      }
+    }
+    return *exit_code_;
+  }
+
+ private:
+  struct Slot {
+    std::optional<RankProcess> process;
+    i64 life = -1;
+    std::uint64_t instance = 0;
+  };
+
+  std::optional<nanoseconds> time_to_wait() const {
+    std::optional<nanoseconds> wait;
+    if (machine_.deadline()) wait = std::max(*machine_.deadline() - clock_.now(), nanoseconds(0));
+    const bool shows = std::ranges::any_of(slots_, [](const Slot& slot) { return slot.process && slot.process->shows_output(); });
+    if (shows) wait = std::min(wait.value_or(kShowOutput), kShowOutput);
+    return wait;
+  }
+
+  /// Decides and acts; what the actions cause at once is decided next.
+  void handle(const AgentEvent& event) {
+    events_.push_back(event);
+    if (std::exchange(handling_, true)) return;
+    while (!events_.empty()) {
+      const AgentEvent next = std::move(events_.front());
+      events_.pop_front();
+      for (const AgentAction& action : machine_.step(clock_.now(), next)) {
+        std::visit([this](const auto& value) { act(value); }, action);
+      }
+    }
+    handling_ = false;
+  }
+
+  void act(const Spawn& spawn) {
+    Slot& slot = slots_[static_cast<std::size_t>(spawn.slot)];
+    slot.life = spawn.life;
+    slot.instance = std::max<std::uint64_t>(machine_random().next(), 1);
+    try {
+      slot.process.emplace(info_of(spawn), output_of(spawn.slot), program_of(spawn));
+    } catch (const IoError& error) {
+      slot.process.reset();
+      handle(SpawnFailed{spawn.slot, error.what()});
+      return;
+    }
+    folder_.note_process(slot.process->child().process());
+    loop_.add(slot.process->child().descriptor(), [this, number = spawn.slot](EventLoop::Ready) { take_end(number); });
+  }
+
+  RankInfo info_of(const Spawn& spawn) const {
+    const NodePlace& place = setup_.place;
+    RankInfo info;
+    info.rank = place.first_rank + spawn.slot;
+    info.local_rank = spawn.slot;
+    info.world_size = place.world_size;
+    info.local_world_size = setup_.run.ranks_per_node;
+    info.group_rank = place.node;
+    info.group_world_size = place.nodes;
+    info.restart_count = spawn.life;
+    info.max_restarts = setup_.run.max_restarts;
+    info.instance = slots_[static_cast<std::size_t>(spawn.slot)].instance;
+    info.run_id = setup_.run.rdzv_id;
+    info.role = setup_.run.role;
+    info.master_addr = setup_.master_addr;
+    info.master_port = setup_.master_port;
+    info.store_address = setup_.store_address;
+    info.agent_address = print_address(beats_.address());
+    info.secret_descriptor = secret_.get();
+    info.error_file = cat(folder_.path(), "/error-", info.rank, "-", spawn.life, ".json");
+    info.threads = threads_of_rank(static_cast<i64>(processors_.size()), setup_.run.ranks_per_node);
+    return info;
+  }
+
+  Program program_of(const Spawn& spawn) const {
+    Program program;
+    program.arguments = setup_.run.program;
+    program.environment = rank_environment(info_of(spawn), setup_.environment);
+    program.processors = shares_[static_cast<std::size_t>(spawn.slot)];
+    program.kept = {secret_.get()};
+    program.dies_with_parent = setup_.ranks_die_with_agent;
+    return program;
+  }
+
+  RankOutput output_of(i64 slot) const { return {setup_.run.log_dir, setup_.run.redirects.of(slot), setup_.run.tee.of(slot)}; }
+
+  void act(const SendSignal& order) {
+    Slot& slot = slots_[static_cast<std::size_t>(order.slot)];
+    if (slot.process && slot.life == order.life) slot.process->send_signal(order.signal);
+  }
+
+  void act(const Publish& news) {
+    const Slot& slot = slots_[static_cast<std::size_t>(news.slot)];
+    RankRecord record;
+    record.state = news.state;
+    record.instance = slot.instance;
+    record.life = news.life;
+    record.node = setup_.place.node;
+    record.process = slot.process ? slot.process->child().process() : 0;
+    record.text = news.text;
+    const i64 rank = setup_.place.first_rank + news.slot;
+    if (news.state == RankState::Suspected) log(LogLevel::Warning, cat("rank ", rank, " ", news.text));
+    store_.set(rank_key(rank), encode(record));
+  }
+
+  void act(const Say& say) { log(level_of(say.level), say.text); }
+
+  void act(const Fail& failure) {
+    failed_here_ = true;
+    store_.set(kJobFailedKey, cat("host ", setup_.place.node, ": ", failure.reason));
+  }
+
+  void act(const Finish& finish) { exit_code_ = finish.exit_code; }
+
+  void take_end(i64 number) {
+    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    if (!slot.process) return;
+    std::optional<ProcessEnd> end = slot.process->reap();
+    if (!end) return;
+    loop_.remove(slot.process->child().descriptor());
+    if (end->signal == SIGKILL && !slot.process->was_killed_here()) {
+      const i64 kills = own_memory_kills();
+      end->out_of_memory = kills > std::exchange(memory_kills_, kills);
+    }
+    slot.process->finish_output();
+    const LastWords words = read_last_words(slot.process->info().error_file);
+    slot.process.reset();
+    handle(Exited{number, slot.life, *end, words.text, words.reports_other});
+  }
+
+  void take_beat(const BeatMessage& message) {
+    for (i64 number = 0; number < setup_.run.ranks_per_node; ++number) {
+      const Slot& slot = slots_[static_cast<std::size_t>(number)];
+      if (!slot.process || slot.instance != message.instance) continue;
+      handle(Beat{number, slot.life, message.step, message.sequence, message.leaving});
+      return;
+    }
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      const int signal = static_cast<int>(info.ssi_signo);
+      handle(Stop{signal, 128 + signal, cat("the agent received ", signal_name(signal))});
+    }
+  }
+
+  void watch_store() {
+    std::vector<WatchedKey> keys;
+    keys.push_back({kJobFailedKey, [this](const StoreValue& value) { queue_failure(value.bytes); }});
+    for (i64 slot = 0; slot < setup_.run.ranks_per_node; ++slot) {
+      keys.push_back({evict_key(setup_.place.first_rank + slot), [this, slot](const StoreValue& value) { queue_eviction(slot, value); }});
+    }
+    if (setup_.place.nodes > 1) {
+      store_.hold_lease(agent_key(setup_.place.node), kLease);
+      for (i64 node = 0; node < setup_.place.nodes; ++node) {
+        if (node != setup_.place.node) keys.push_back({agent_key(node), [node](const StoreValue& value) { say_lease(node, value); }});
+      }
+    }
+    store_.watch(std::move(keys));
+  }
+
+  // These three run in the watcher's thread.
+  void queue_failure(const std::string& reason) {
+    queue({[this, reason] {
+      if (!failed_here_) handle(Stop{SIGTERM, 1, cat("it failed on ", reason)});
+    }});
+  }
+
+  void queue_eviction(i64 number, const StoreValue& value) {
+    if (!value.exists()) return;
+    const EvictOrder order = decode<EvictOrder>(value.bytes);
+    queue({[this, number, order] {
+      const Slot& slot = slots_[static_cast<std::size_t>(number)];
+      if (slot.process && slot.instance == order.instance) handle(Evict{number, slot.life, order.reason});
+    }});
+  }
+
+  static void say_lease(i64 node, const StoreValue& value) {
+    if (!value.exists()) log(LogLevel::Warning, cat("host ", node, " is silent: the lease of its agent has ended"));
+  }
+
+  void queue(std::function<void()> task) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      queued_.push_back(std::move(task));
+    }
+    loop_.wake();
+  }
+
+  void take_queued() {
+    std::vector<std::function<void()>> tasks;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      tasks.swap(queued_);
+    }
+    for (const std::function<void()>& task : tasks) task();
+  }
+
+  const AgentSetup setup_;
+  RunFolder& folder_;
+  Clock& clock_;
+  AgentMachine machine_;
+  EventLoop loop_;
+  std::vector<Slot> slots_;
+  const std::vector<int> processors_;
+  const std::vector<std::vector<int>> shares_;
+  const Descriptor secret_;
+  const Descriptor signals_;
+  i64 memory_kills_;
+  std::deque<AgentEvent> events_;
+  bool handling_ = false;
+  bool failed_here_ = false;
+  std::optional<int> exit_code_;
+  std::mutex mutex_;  // guards queued_
+  std::vector<std::function<void()>> queued_;
+  BeatServer beats_;
+  StoreLink store_;  // its threads use all of the above
+};
+
+Agent::Agent(AgentSetup setup, const JobSecret& secret, RunFolder& folder, std::shared_ptr<Store> store, Clock& clock)
+    : work_(std::make_unique<Work>(std::move(setup), secret, folder, std::move(store), clock)) {}
+
+Agent::~Agent() = default;
+
+int Agent::run() { return work_->run(); }
+
+}  // namespace resilin::dist

@@ -1,0 +1,116 @@
+// src/resilin/dist/agent/store_link.cpp -- a writer and a watcher of the store.
+#include "resilin/dist/agent/store_link.h"
+
+#include <utility>
+
+#include <signal.h>
+
+#include "resilin/base/error.h"
+#include "resilin/base/log.h"
+#include "resilin/base/text.h"
+
+namespace resilin::dist {
+namespace {
+
+constexpr std::chrono::seconds kPause{1};       // after trouble
+constexpr std::uint64_t kWatchMs = 10'000;      // of one request
+constexpr std::chrono::seconds kLastWrites{2};  // at the end
+
+}  // namespace
+
+StoreLink::StoreLink(std::shared_ptr<Store> store, std::string own_key, Clock& clock)
+    : store_(std::move(store)), wake_key_(std::move(own_key)), clock_(clock), writer_(make_thread_executor(clock)) {}
+
+StoreLink::~StoreLink() {
+  bool written = false;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+    write({{.key = wake_key_, .bytes = "ended"}});
+    writer_->post([this, &written] {
+      const std::lock_guard<std::mutex> inner(mutex_);
+      written = true;
+      changed_.notify_all();
+    });
+    const std::chrono::nanoseconds deadline = clock_.now() + kLastWrites;
+    while (!written && clock_.now() < deadline) clock_.wait_until(changed_, lock, deadline);
+  }
+  writer_.reset();  // a write that is under way ends by its own deadline
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void StoreLink::set(const std::string& key, std::string bytes) { write({{.key = key, .bytes = std::move(bytes)}}); }
+
+void StoreLink::write(std::vector<Write> writes) {
+  writer_->post([this, writes = std::move(writes)] {
+    try {
+      store_->txn({}, writes);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      in_trouble_ = false;
+    } catch (const DistError& error) {
+      say_trouble(error.what());
+    }
+  });
+}
+
+void StoreLink::hold_lease(const std::string& key, std::chrono::milliseconds ttl) {
+  write({{.key = key, .bytes = "alive", .life = Life::Ttl, .ttl_ms = static_cast<std::uint64_t>(ttl.count())}});
+  renew(key, ttl);
+}
+
+void StoreLink::renew(const std::string& key, std::chrono::milliseconds ttl) {
+  writer_->post_after(ttl / 4, [this, key, ttl] {
+    if (!ended()) hold_lease(key, ttl);
+  });
+}
+
+void StoreLink::watch(std::vector<WatchedKey> keys) {
+  keys.push_back({wake_key_, [](const StoreValue&) {}});
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  watcher_ = std::thread([this, keys = std::move(keys)] { run_watcher(keys); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void StoreLink::run_watcher(std::vector<WatchedKey> keys) {
+  Request request;
+  request.op = StoreOp::Watch;
+  request.wait_ms = kWatchMs;
+  for (const WatchedKey& key : keys) {
+    request.keys.push_back(key.key);
+    request.versions.push_back(0);
+  }
+  while (!ended()) {
+    try {
+      const Reply reply = store_->ask(request);
+      if (reply.values.size() != keys.size()) throw StoreError(cat("watch: the store gives no values: ", reply.error));
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (reply.values[i].version == request.versions[i]) continue;
+        request.versions[i] = reply.values[i].version;
+        keys[i].changed(reply.values[i]);
+      }
+    } catch (const DistError& error) {
+      say_trouble(error.what());
+      std::unique_lock<std::mutex> lock(mutex_);
+      const std::chrono::nanoseconds until = clock_.now() + kPause;
+      while (!ended_ && clock_.now() < until) clock_.wait_until(changed_, lock, until);
+    }
+  }
+}
+
+bool StoreLink::ended() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_;
+}
+
+void StoreLink::say_trouble(const std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(in_trouble_, true)) return;
+  }
+  log(LogLevel::Warning, cat("the agent cannot use the store: ", why));
+}
+
+}  // namespace resilin::dist

@@ -1,0 +1,54 @@
+// src/resilin/dist/agent/store_link.h -- Internal: an agent's writes to the store, and what it watches there, away from its decisions.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "resilin/dist/environment.h"
+#include "resilin/dist/store/store.h"
+
+namespace resilin::dist {
+
+/// A key that is watched, and what to do with its new value; an absent key has version 0. Runs in the watcher's thread.
+struct WatchedKey {
+  std::string key;
+  std::function<void(const StoreValue&)> changed;
+};
+
+/// Writes in order by one thread, watches by another. A store that cannot be reached is said once and asked again.
+class StoreLink {
+ public:
+  StoreLink(std::shared_ptr<Store> store, std::string own_key, Clock& clock);
+  /// Writes what is pending, for two seconds at most.
+  ~StoreLink();
+
+  void watch(std::vector<WatchedKey> keys);
+  void set(const std::string& key, std::string bytes);
+  /// Keeps `key` alive while this object and its store live.
+  void hold_lease(const std::string& key, std::chrono::milliseconds ttl);
+
+ private:
+  void write(std::vector<Write> writes);
+  void renew(const std::string& key, std::chrono::milliseconds ttl);
+  void run_watcher(std::vector<WatchedKey> keys);
+  bool ended();
+  void say_trouble(const std::string& why);
+
+  const std::shared_ptr<Store> store_;
+  const std::string wake_key_;
+  Clock& clock_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool ended_ = false;
+  bool in_trouble_ = false;
+  std::shared_ptr<Executor> writer_;
+  std::thread watcher_;
+};
+
+}  // namespace resilin::dist
