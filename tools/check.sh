@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/check.sh -- everything a review wants: rules, headers that compile alone, clang 14, sanitizers.
+# tools/check.sh -- everything a review wants: rules, headers that compile alone, clang 14, a fuzzer, sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -34,6 +34,11 @@ find src/resilin -name '*.h' -not -path '*/codegen/llvm/*' -print0 | xargs -0 -r
 step "clang 14 builds everything"
 build clang14
 
+step "libFuzzer on what reads bytes of strangers"
+build clang14 wire_fuzz
+mkdir -p build/corpus/wire
+build/clang14/bin/wire_fuzz -max_total_time="${RESILIN_FUZZ_S:-30}" -max_len=2000 -rss_limit_mb=1000 -print_final_stats=1 build/corpus/wire
+
 # One sample in sixteen: generated code is not instrumented, the engine around it is.
 export RESILIN_SWEEP_SUBSET=${RESILIN_SWEEP_SUBSET:-16} RESILIN_SWEEP_SEED=${RESILIN_SWEEP_SEED:-1}
 
@@ -42,7 +47,7 @@ build asan
 ctest --preset asan --parallel "$jobs"
 
 step "ThreadSanitizer on the floors with threads"
-threaded='^(base_test|runtime_test|autograd_test|training_test)$'
+threaded='^(base_test|runtime_test|autograd_test|dist_test|training_test)$'
 cmake --preset tsan >build/tsan.log 2>&1 || { cat build/tsan.log; exit 1; }
 mapfile -t programs < <(ctest --test-dir build/tsan -N -R "$threaded" | sed -n 's/^ *Test *#[0-9]*: //p')
 build tsan "${programs[@]}"
