@@ -25,6 +25,7 @@
 #include "resilin/dist/launch/job_store.h"
 #include "resilin/dist/launch/rank_info.h"
 #include "resilin/dist/launch/run.h"
+#include "resilin/dist/launch/watch.h"
 #include "resilin/dist/store/request.h"
 #include "resilin/dist/store/store.h"
 #include "resilin/io/checkpoint.h"

@@ -1,4 +1,4 @@
-// tools/resilin/main.cpp -- the program `resilin`: run, train, tour.
+// tools/resilin/main.cpp -- the program `resilin`: run, agent, train, tour.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -14,6 +14,7 @@ namespace {
 int usage() {
   std::fputs(
       "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
+      "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
       "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
   try {
     const std::string_view command = argv[1];
     if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "agent") return resilin::tool::agent(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "train") return train(argc, argv);
     if (command == "tour" && argc == 2) return resilin::tool::tour();
     return usage();

@@ -32,6 +32,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds kShowOutput = milliseconds(50);
+constexpr nanoseconds kLookAround = milliseconds(200);  // whether anybody is there to be watched
 constexpr milliseconds kLease{4'000};
 
 /// Memory that holds the secret under a descriptor, and that nobody can write any more.
@@ -100,14 +101,15 @@ class Agent::Work {
         secret_(sealed_secret(secret)),
         signals_(signal_descriptor()),
         memory_kills_(own_memory_kills()),
-        beats_(loop_, {Address::Kind::Unix, folder.path() + "/agent", 0}, secret, [this](const BeatMessage& beat) { take_beat(beat); }),
+        beats_(loop_, {Address::Kind::Unix, folder.path() + "/agent", 0}, secret,
+               [this](const BeatMessage& beat, int process) { take_beat(beat, process); }),
         store_(std::move(store), agent_key(setup_.place.node) + "/ended", clock) {
     loop_.add(signals_.get(), [this](EventLoop::Ready) { take_signals(); });
     watch_store();
   }
 
   int run() {
-    handle(Begin{});
+    if (!setup_.adopts) handle(Begin{});
     while (!exit_code_) {
       loop_.run_once(time_to_wait());
       take_queued();
@@ -115,6 +117,7 @@ class Agent::Work {
       for (Slot& slot : slots_) {
         if (slot.process) slot.process->show_output();
       }
+      if (setup_.adopts && is_forsaken()) return 1;
     }
     return *exit_code_;
   }
@@ -122,13 +125,29 @@ class Agent::Work {
  private:
   struct Slot {
     std::optional<RankProcess> process;
+    std::optional<ForeignProcess> foreign;  // in place of process, when others start the ranks
+    i64 rank = -1;                          // -1: nobody was adopted into it yet
     i64 life = -1;
     std::uint64_t instance = 0;
+    bool lives() const { return process || foreign; }
   };
+
+  /// Nobody was there to be watched for the join timeout.
+  bool is_forsaken() {
+    const nanoseconds now = clock_.now();
+    if (std::ranges::any_of(slots_, &Slot::lives)) last_company_ = now;
+    if (now - last_company_ < setup_.run.join_timeout) return false;
+    log(LogLevel::Error, cat("the agent ends: no rank was there for ", setup_.run.join_timeout.count(), " ms"));
+    return true;
+  }
 
   std::optional<nanoseconds> time_to_wait() const {
     std::optional<nanoseconds> wait;
-    if (machine_.deadline()) wait = std::max(*machine_.deadline() - clock_.now(), nanoseconds(0));
+    if (setup_.adopts) wait = kLookAround;
+    if (machine_.deadline()) {
+      const nanoseconds due = std::max(*machine_.deadline() - clock_.now(), nanoseconds(0));
+      wait = std::min(wait.value_or(due), due);
+    }
     const bool shows = std::ranges::any_of(slots_, [](const Slot& slot) { return slot.process && slot.process->shows_output(); });
     if (shows) wait = std::min(wait.value_or(kShowOutput), kShowOutput);
     return wait;
@@ -150,6 +169,7 @@ class Agent::Work {
 
   void act(const Spawn& spawn) {
     Slot& slot = slots_[static_cast<std::size_t>(spawn.slot)];
+    slot.rank = setup_.place.first_rank + spawn.slot;
     slot.life = spawn.life;
     slot.instance = std::max<std::uint64_t>(machine_random().next(), 1);
     try {
@@ -201,7 +221,9 @@ class Agent::Work {
 
   void act(const SendSignal& order) {
     Slot& slot = slots_[static_cast<std::size_t>(order.slot)];
-    if (slot.process && slot.life == order.life) slot.process->send_signal(order.signal);
+    if (slot.life != order.life) return;
+    if (slot.process) slot.process->send_signal(order.signal);
+    if (slot.foreign) slot.foreign->send_signal(order.signal);
   }
 
   void act(const Publish& news) {
@@ -211,11 +233,10 @@ class Agent::Work {
     record.instance = slot.instance;
     record.life = news.life;
     record.node = setup_.place.node;
-    record.process = slot.process ? slot.process->child().process() : 0;
+    record.process = slot.process ? slot.process->child().process() : slot.foreign ? slot.foreign->process() : 0;
     record.text = news.text;
-    const i64 rank = setup_.place.first_rank + news.slot;
-    if (news.state == RankState::Suspected) log(LogLevel::Warning, cat("rank ", rank, " ", news.text));
-    store_.set(rank_key(rank), encode(record));
+    if (news.state == RankState::Suspected) log(LogLevel::Warning, cat("rank ", slot.rank, " ", news.text));
+    store_.set(rank_key(slot.rank), encode(record));
   }
 
   void act(const Say& say) { log(level_of(say.level), say.text); }
@@ -243,10 +264,47 @@ class Agent::Work {
     handle(Exited{number, slot.life, *end, words.text, words.reports_other});
   }
 
-  void take_beat(const BeatMessage& message) {
+  /// Nobody but its parent knows how it ended.
+  void take_foreign_end(i64 number) {
+    Slot& slot = slots_[static_cast<std::size_t>(number)];
+    if (!slot.foreign || !slot.foreign->has_ended()) return;
+    loop_.remove(slot.foreign->descriptor());
+    slot.foreign.reset();
+    handle(Exited{number, slot.life, ProcessEnd{}, "", false});
+  }
+
+  void adopt(const BeatMessage& message, pid_t process) {
+    Slot* chosen = nullptr;
+    for (Slot& slot : slots_) {
+      if (slot.rank == message.rank || (chosen == nullptr && slot.rank == -1)) chosen = &slot;
+    }
+    if (chosen == nullptr) {
+      log(LogLevel::Warning, cat("rank ", message.rank, " is one more than the ", slots_.size(), " that the agent watches"));
+      return;
+    }
+    if (chosen->foreign) return;  // until its predecessor is gone
+    try {
+      chosen->foreign.emplace(process);
+    } catch (const IoError& error) {
+      log(LogLevel::Warning, error.what());
+      return;
+    }
+    const i64 number = chosen - slots_.data();
+    if (chosen->rank == -1) store_.watch({eviction_of(message.rank, number)});
+    chosen->rank = message.rank;
+    chosen->instance = message.instance;
+    ++chosen->life;
+    folder_.note_process(process);
+    loop_.add(chosen->foreign->descriptor(), [this, number](EventLoop::Ready) { take_foreign_end(number); });
+    handle(Adopt{number, message.rank});
+  }
+
+  void take_beat(const BeatMessage& message, pid_t process) {
+    const bool known = std::ranges::any_of(slots_, [&](const Slot& slot) { return slot.lives() && slot.instance == message.instance; });
+    if (!known && setup_.adopts) adopt(message, process);
     for (i64 number = 0; number < setup_.run.ranks_per_node; ++number) {
       const Slot& slot = slots_[static_cast<std::size_t>(number)];
-      if (!slot.process || slot.instance != message.instance) continue;
+      if (!slot.lives() || slot.instance != message.instance) continue;
       handle(Beat{number, slot.life, message.step, message.sequence, message.leaving});
       return;
     }
@@ -263,8 +321,8 @@ class Agent::Work {
   void watch_store() {
     std::vector<WatchedKey> keys;
     keys.push_back({kJobFailedKey, [this](const StoreValue& value) { queue_failure(value.bytes); }});
-    for (i64 slot = 0; slot < setup_.run.ranks_per_node; ++slot) {
-      keys.push_back({evict_key(setup_.place.first_rank + slot), [this, slot](const StoreValue& value) { queue_eviction(slot, value); }});
+    for (i64 slot = 0; slot < setup_.run.ranks_per_node && !setup_.adopts; ++slot) {
+      keys.push_back(eviction_of(setup_.place.first_rank + slot, slot));
     }
     if (setup_.place.nodes > 1) {
       store_.hold_lease(agent_key(setup_.place.node), kLease);
@@ -273,6 +331,10 @@ class Agent::Work {
       }
     }
     store_.watch(std::move(keys));
+  }
+
+  WatchedKey eviction_of(i64 rank, i64 slot) {
+    return {evict_key(rank), [this, slot](const StoreValue& value) { queue_eviction(slot, value); }};
   }
 
   // These three run in the watcher's thread.
@@ -287,7 +349,7 @@ class Agent::Work {
     const EvictOrder order = decode<EvictOrder>(value.bytes);
     queue({[this, number, order] {
       const Slot& slot = slots_[static_cast<std::size_t>(number)];
-      if (slot.process && slot.instance == order.instance) handle(Evict{number, slot.life, order.reason});
+      if (slot.lives() && slot.instance == order.instance) handle(Evict{number, slot.life, order.reason});
     }});
   }
 
@@ -326,6 +388,7 @@ class Agent::Work {
   std::deque<AgentEvent> events_;
   bool handling_ = false;
   bool failed_here_ = false;
+  nanoseconds last_company_ = clock_.now();
   std::optional<int> exit_code_;
   std::mutex mutex_;  // guards queued_
   std::vector<std::function<void()>> queued_;

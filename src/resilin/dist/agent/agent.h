@@ -30,6 +30,7 @@ struct AgentSetup {
   i64 master_port = 0;
   std::vector<std::string> environment;  // that ranks get besides their own variables
   bool ranks_die_with_agent = false;
+  bool adopts = false;  // starts nothing: watches the ranks that others start and that beat to it
 };
 
 /// The thin part around AgentMachine: processes, signals, files, the store. One thread decides; another writes to the store, so that a store

@@ -12,6 +12,7 @@ namespace resilin::dist {
 namespace {
 
 constexpr std::size_t kMostConnections = 4096;
+constexpr std::size_t kMostReasons = 64;
 constexpr std::uint64_t kBeatBytes = 4096;
 
 }  // namespace
@@ -23,39 +24,43 @@ BeatServer::BeatServer(EventLoop& loop, const Address& address, const JobSecret&
 
 BeatServer::~BeatServer() {
   loop_.remove(listener_.socket.get());
-  for (const auto& [id, connection] : ranks_) loop_.remove(connection.socket().get());
+  for (const auto& [id, client] : clients_) loop_.remove(client.connection.socket().get());
   unlink(listener_.address.host.c_str());
 }
 
 void BeatServer::accept() {
   while (std::optional<Descriptor> socket = accept_client(listener_.socket)) {
     const PeerProcess peer = peer_of(*socket);
-    if (peer.user != geteuid() || ranks_.size() >= kMostConnections) {
-      log(LogLevel::Warning, cat("the agent refused process ", peer.process, " of user ", peer.user));
+    if (peer.user != geteuid() || clients_.size() >= kMostConnections) {
+      warn_once(cat("the agent refused a process of user ", peer.user));
       continue;
     }
-    const std::uint64_t id = ++last_rank_;
+    const std::uint64_t id = ++last_client_;
     const int descriptor = socket->get();
-    ranks_.try_emplace(id, std::move(*socket), Channel(Channel::Side::Server, secret_, {.payload_bytes = kBeatBytes}));
+    clients_.try_emplace(id, std::move(*socket), Channel(Channel::Side::Server, secret_, {.payload_bytes = kBeatBytes}), peer.process);
     loop_.add(descriptor, [this, id](EventLoop::Ready) { serve(id); });
   }
 }
 
 void BeatServer::serve(std::uint64_t id) {
-  const std::map<std::uint64_t, Connection>::iterator found = ranks_.find(id);
-  if (found == ranks_.end()) return;
-  Connection& connection = found->second;
+  const std::map<std::uint64_t, Client>::iterator found = clients_.find(id);
+  if (found == clients_.end()) return;
+  Connection& connection = found->second.connection;
   try {
     const bool open = connection.receive();
     while (const std::optional<Frame> frame = connection.next()) {
-      if (frame->header.kind == FrameKind::Beat) take_(decode<BeatMessage>(frame->payload));
+      if (frame->header.kind == FrameKind::Beat) take_(decode<BeatMessage>(frame->payload), found->second.process);
     }
     if (open && connection.flush()) return;
   } catch (const DistError& error) {
-    log(LogLevel::Warning, cat("the agent refused a process: ", error.what()));
+    warn_once(cat("the agent refused a process: ", error.what()));
   }
   loop_.remove(connection.socket().get());
-  ranks_.erase(found);
+  clients_.erase(found);
+}
+
+void BeatServer::warn_once(const std::string& text) {
+  if (reasons_.size() < kMostReasons && reasons_.insert(text).second) log(LogLevel::Warning, text);
 }
 
 }  // namespace resilin::dist

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "resilin/dist/agent/beat.h"
 #include "resilin/dist/environment.h"
@@ -17,7 +19,8 @@ namespace resilin::dist {
 /// Takes beats of processes of this user that know the job's secret, on a Unix socket, in the loop of its owner.
 class BeatServer {
  public:
-  using Take = std::function<void(const BeatMessage&)>;
+  /// A beat, and the process that it came from.
+  using Take = std::function<void(const BeatMessage&, int process)>;
 
   BeatServer(EventLoop& loop, const Address& address, const JobSecret& secret, Take take);
   ~BeatServer();
@@ -29,13 +32,21 @@ class BeatServer {
  private:
   void accept();
   void serve(std::uint64_t id);
+  void warn_once(const std::string& text);
+
+  struct Client {
+    Client(Descriptor socket, Channel channel, int peer) : connection(std::move(socket), std::move(channel)), process(peer) {}
+    Connection connection;
+    int process;
+  };
 
   EventLoop& loop_;
   const JobSecret secret_;
   const Take take_;
   Listener listener_;
-  std::map<std::uint64_t, Connection> ranks_;
-  std::uint64_t last_rank_ = 0;
+  std::map<std::uint64_t, Client> clients_;
+  std::uint64_t last_client_ = 0;
+  std::set<std::string> reasons_;  // of refusals that were logged
 };
 
 }  // namespace resilin::dist

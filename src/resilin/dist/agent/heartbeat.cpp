@@ -1,7 +1,7 @@
 // src/resilin/dist/agent/heartbeat.cpp -- the connection of a rank to its agent.
 #include "resilin/dist/agent/heartbeat.h"
 
-#include <array>
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -57,7 +57,9 @@ class Heartbeat::Sender {
  public:
   Sender(const RankInfo& rank, milliseconds interval, Clock& clock)
       : clock_(clock), interval_(interval), life_(process_life()), connection_(open_connection(rank, clock)) {
-    beat_.instance = rank.instance;
+    // Other launchers give a process no number of its own.
+    beat_.instance = rank.instance != 0 ? rank.instance : std::max<std::uint64_t>(machine_random().next(), 1);
+    beat_.rank = rank.rank;
     send();
     sigset_t all, before;
     sigfillset(&all);

@@ -20,7 +20,9 @@ i64 whole_milliseconds(Moment time) { return time / std::chrono::milliseconds(1)
 }  // namespace
 
 AgentMachine::AgentMachine(const AgentOptions& options)
-    : options_(options), slots_(static_cast<std::size_t>(options.local_ranks)), fault_planned_(options.chaos.faults.size(), false) {}
+    : options_(options), slots_(static_cast<std::size_t>(options.local_ranks)), fault_planned_(options.chaos.faults.size(), false) {
+  for (i64 slot = 0; slot < options.local_ranks; ++slot) ranks_.push_back(options.first_rank + slot);
+}
 
 std::vector<AgentAction> AgentMachine::step(Moment now, const AgentEvent& event) {
   now_ = std::max(now_, now);
@@ -47,6 +49,15 @@ std::optional<Moment> AgentMachine::deadline() const {
 
 void AgentMachine::on(const Begin&) {
   for (i64 slot = 0; slot < options_.local_ranks; ++slot) spawn(slot);
+}
+
+/// Who takes the slot while its last life still has it waits until that one is gone.
+void AgentMachine::on(const Adopt& event) {
+  const SlotState state = slots_[static_cast<std::size_t>(event.slot)].state;
+  if (state == SlotState::Running || state == SlotState::Evicted || stopping_) return;
+  ranks_[static_cast<std::size_t>(event.slot)] = event.rank;
+  begin_life(event.slot);
+  publish(event.slot, RankState::Running, "adopted");
 }
 
 void AgentMachine::on(const SpawnFailed& event) {
@@ -136,14 +147,19 @@ AgentMachine::Slot* AgentMachine::living(i64 number, i64 life) {
 }
 
 void AgentMachine::spawn(i64 number) {
+  begin_life(number);
+  const i64 life = slots_[static_cast<std::size_t>(number)].life;
+  actions_.push_back(Spawn{number, life});
+  publish(number, RankState::Running, life == 0 ? "started" : "started again");
+}
+
+void AgentMachine::begin_life(i64 number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   Slot fresh;
   fresh.state = SlotState::Running;
   fresh.life = slot.life + 1;
   fresh.moved = now_;
   slot = std::move(fresh);
-  actions_.push_back(Spawn{number, slot.life});
-  publish(number, RankState::Running, slot.life == 0 ? "started" : "started again");
 }
 
 void AgentMachine::die(i64 number, Death death) {

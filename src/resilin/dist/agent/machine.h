@@ -39,6 +39,10 @@ struct AgentOptions {
 /// What an agent hears. A slot is the number of a rank on its host; `life` counts the processes that had the slot, from 0, so that what is
 /// heard late of an earlier one is known as such.
 struct Begin {};
+struct Adopt {  // a process that another launcher started has this slot from now on
+  i64 slot = 0;
+  i64 rank = 0;
+};
 struct SpawnFailed {
   i64 slot = 0;
   std::string reason;
@@ -68,7 +72,7 @@ struct Stop {      // the agent was told to end the job: by a signal, or because
   std::string reason;
 };
 struct Tick {};
-using AgentEvent = std::variant<Begin, SpawnFailed, Exited, Beat, Evict, Stop, Tick>;
+using AgentEvent = std::variant<Begin, Adopt, SpawnFailed, Exited, Beat, Evict, Stop, Tick>;
 
 /// What an agent does.
 enum class RankState { Running, Suspected, Evicted, Dead, Left, Done };
@@ -138,6 +142,7 @@ class AgentMachine {
   };
 
   void on(const Begin&);
+  void on(const Adopt& event);
   void on(const SpawnFailed& event);
   void on(const Exited& event);
   void on(const Beat& event);
@@ -147,6 +152,7 @@ class AgentMachine {
 
   Slot* living(i64 slot, i64 life);
   void spawn(i64 slot);
+  void begin_life(i64 slot);
   void die(i64 slot, Death death);
   void close_incident();
   void start_stopping(int signal);
@@ -157,7 +163,7 @@ class AgentMachine {
   void watch_stuck();
   void finish_when_over();
   Moment median_step(const Slot& slot) const;
-  i64 rank_of(i64 slot) const { return options_.first_rank + slot; }
+  i64 rank_of(i64 slot) const { return ranks_[static_cast<std::size_t>(slot)]; }
   i64 count(SlotState state) const;
   i64 succeeded() const;
   void publish(i64 slot, RankState state, std::string text);
@@ -166,6 +172,7 @@ class AgentMachine {
   Moment now_{0};
   std::vector<AgentAction> actions_;
   std::vector<Slot> slots_;
+  std::vector<i64> ranks_;  // of the slots
   std::vector<bool> fault_planned_;
   std::vector<Strike> strikes_;
   std::vector<Death> incident_;          // deaths since the first one that is not yet judged

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -144,6 +145,17 @@ std::optional<ProcessEnd> Child::reap() {
   reaped_ = true;
   if (done < 0) return ProcessEnd{};  // somebody else reaped it
   return process_end_of(status);
+}
+
+ForeignProcess::ForeignProcess(pid_t process) : process_(process), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {
+  if (!descriptor_) throw IoError(cat("watch: process ", process, " cannot be watched: ", reason(errno), "; it must run on this host"));
+}
+
+void ForeignProcess::send_signal(int signal) const { syscall(SYS_pidfd_send_signal, descriptor_.get(), signal, nullptr, 0); }
+
+bool ForeignProcess::has_ended() const {
+  pollfd waited{descriptor_.get(), POLLIN, 0};
+  return poll(&waited, 1, 0) == 1;
 }
 
 std::optional<unsigned long long> start_time_of(pid_t process) {

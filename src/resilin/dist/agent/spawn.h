@@ -46,6 +46,23 @@ class Child {
   Descriptor descriptor_;
 };
 
+/// A process that somebody else started and reaps.
+class ForeignProcess {
+ public:
+  /// IoError when there is none of this number.
+  explicit ForeignProcess(pid_t process);
+
+  pid_t process() const { return process_; }
+  /// Readable when it has ended.
+  int descriptor() const { return descriptor_.get(); }
+  void send_signal(int signal) const;
+  bool has_ended() const;
+
+ private:
+  pid_t process_ = -1;
+  Descriptor descriptor_;
+};
+
 /// When the process started, in ticks since the machine did; nothing when there is none, or it has
 /// ended and only waits to be reaped. With the number it names a process for ever.
 std::optional<unsigned long long> start_time_of(pid_t process);

@@ -1,6 +1,7 @@
 // src/resilin/dist/agent/store_link.cpp -- a writer and a watcher of the store.
 #include "resilin/dist/agent/store_link.h"
 
+#include <iterator>
 #include <utility>
 
 #include <signal.h>
@@ -66,23 +67,40 @@ void StoreLink::renew(const std::string& key, std::chrono::milliseconds ttl) {
 }
 
 void StoreLink::watch(std::vector<WatchedKey> keys) {
-  keys.push_back({wake_key_, [](const StoreValue&) {}});
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    added_.insert(added_.end(), std::make_move_iterator(keys.begin()), std::make_move_iterator(keys.end()));
+  }
+  if (watcher_.joinable()) {
+    set(wake_key_, "more");
+    return;
+  }
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  watcher_ = std::thread([this, keys = std::move(keys)] { run_watcher(keys); });
+  watcher_ = std::thread([this] { run_watcher(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void StoreLink::run_watcher(std::vector<WatchedKey> keys) {
+void StoreLink::take_added(std::vector<WatchedKey>& keys, Request& request) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (WatchedKey& key : std::exchange(added_, {})) {
+    request.keys.push_back(key.key);
+    request.versions.push_back(0);
+    keys.push_back(std::move(key));
+  }
+}
+
+void StoreLink::run_watcher() {
+  std::vector<WatchedKey> keys;
   Request request;
   request.op = StoreOp::Watch;
   request.wait_ms = kWatchMs;
-  for (const WatchedKey& key : keys) {
-    request.keys.push_back(key.key);
-    request.versions.push_back(0);
-  }
+  request.keys.push_back(wake_key_);
+  request.versions.push_back(0);
+  keys.push_back({wake_key_, [](const StoreValue&) {}});
   while (!ended()) {
+    take_added(keys, request);
     try {
       const Reply reply = store_->ask(request);
       if (reply.values.size() != keys.size()) throw StoreError(cat("watch: the store gives no values: ", reply.error));

@@ -28,6 +28,7 @@ class StoreLink {
   /// Writes what is pending, for two seconds at most.
   ~StoreLink();
 
+  /// Watches these keys too, from now on.
   void watch(std::vector<WatchedKey> keys);
   void set(const std::string& key, std::string bytes);
   /// Keeps `key` alive while this object and its store live.
@@ -36,7 +37,8 @@ class StoreLink {
  private:
   void write(std::vector<Write> writes);
   void renew(const std::string& key, std::chrono::milliseconds ttl);
-  void run_watcher(std::vector<WatchedKey> keys);
+  void run_watcher();
+  void take_added(std::vector<WatchedKey>& keys, Request& request);
   bool ended();
   void say_trouble(const std::string& why);
 
@@ -47,6 +49,7 @@ class StoreLink {
   std::condition_variable changed_;
   bool ended_ = false;
   bool in_trouble_ = false;
+  std::vector<WatchedKey> added_;  // not yet taken by the watcher
   std::shared_ptr<Executor> writer_;
   std::thread watcher_;
 };

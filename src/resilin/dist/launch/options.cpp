@@ -17,12 +17,18 @@ namespace {
 constexpr i64 kMostRanksOfNode = 1024;
 constexpr i64 kMostNodes = 65536;
 
+enum class Command { Run, Agent };
+enum class For { Run, Agent, Both };
+
 struct Flag {
   std::string_view name;   // without the dashes
   char letter;             // of the short form, or 0
   std::string_view value;  // what it is called in the help; empty when the flag takes none
   std::string_view doc;
   void (*apply)(RunOptions&, std::string_view value);
+  For commands = For::Run;
+
+  bool is_for(Command command) const { return commands == For::Both || (commands == For::Agent) == (command == Command::Agent); }
 };
 
 [[noreturn]] void refuse(std::string_view flag, std::string_view value, std::string_view must) {
@@ -128,17 +134,18 @@ void set_chaos(RunOptions& options, std::string_view value) {
 }
 
 constexpr Flag kFlags[] = {
-    {"nnodes", 0, "N or MIN:MAX", "Hosts of the job.", set_nodes},
-    {"nproc-per-node", 0, "N", "Ranks of this host; cpu and auto are the usable processors.", set_ranks},
+    {"nnodes", 0, "N or MIN:MAX", "Hosts of the job.", set_nodes, For::Both},
+    {"nproc-per-node", 0, "N", "Ranks of this host; cpu and auto are the usable processors.", set_ranks, For::Both},
     {"standalone", 0, "", "One host: Unix sockets and loopback only, nothing to agree on with others.",
      [](RunOptions& options, std::string_view) { options.standalone = true; }},
     {"rdzv-backend", 0, "NAME", "static: by --node-rank; c10d: by order of arrival. Both use the store of the first agent.", set_backend},
     {"rdzv-endpoint", 0, "HOST:PORT", "Where the first agent serves the store; it binds this address alone.",
-     [](RunOptions& options, std::string_view value) { options.rdzv_endpoint = value; }},
-    {"rdzv-id", 0, "NAME", "Name of the job.", [](RunOptions& options, std::string_view value) { options.rdzv_id = value; }},
-    {"rdzv-conf", 0, "KEY=VALUE,...", "join_timeout and last_call_timeout, in seconds.", set_conf},
+     [](RunOptions& options, std::string_view value) { options.rdzv_endpoint = value; }, For::Both},
+    {"rdzv-id", 0, "NAME", "Name of the job.", [](RunOptions& options, std::string_view value) { options.rdzv_id = value; }, For::Both},
+    {"rdzv-conf", 0, "KEY=VALUE,...", "join_timeout and last_call_timeout, in seconds.", set_conf, For::Both},
     {"node-rank", 0, "N", "Number of this host, for static.",
-     [](RunOptions& options, std::string_view value) { options.node_rank = parse_number("node-rank", value, 0, kMostNodes - 1); }},
+     [](RunOptions& options, std::string_view value) { options.node_rank = parse_number("node-rank", value, 0, kMostNodes - 1); },
+     For::Both},
     {"master-addr", 0, "HOST", "MASTER_ADDR of the ranks, and of the store when --rdzv-endpoint is not given.",
      [](RunOptions& options, std::string_view value) { options.master_addr = value; }},
     {"master-port", 0, "PORT", "MASTER_PORT of the ranks, and of the store when --rdzv-endpoint is not given.",
@@ -154,9 +161,9 @@ constexpr Flag kFlags[] = {
      [](RunOptions& options, std::string_view value) { options.min_ranks = parse_number("min-ranks", value, 1, kMostRanksOfNode); }},
     {"chaos", 0, "PLAN", "Faults on purpose: kill:RANK@STEP;stop:RANK@STEP,TIME;seed=NUMBER.", set_chaos},
     {"heartbeat-timeout", 0, "SECONDS", "A rank that beats is suspected after this silence.",
-     [](RunOptions& options, std::string_view value) { options.heartbeat_timeout = parse_seconds("heartbeat-timeout", value); }},
+     [](RunOptions& options, std::string_view value) { options.heartbeat_timeout = parse_seconds("heartbeat-timeout", value); }, For::Both},
     {"stop-grace", 0, "SECONDS", "From SIGTERM to SIGKILL when the job ends early.",
-     [](RunOptions& options, std::string_view value) { options.stop_grace = parse_seconds("stop-grace", value); }},
+     [](RunOptions& options, std::string_view value) { options.stop_grace = parse_seconds("stop-grace", value); }, For::Both},
     {"log-dir", 0, "FOLDER", "Where output of ranks is kept: FOLDER/ID/RANK/LIFE/stdout.log; alone it implies --tee 3.",
      [](RunOptions& options, std::string_view value) { options.log_dir = value; }},
     {"redirects", 'r', "N", "Streams that go to files only: 0 none, 1 stdout, 2 stderr, 3 both, or RANK:N,...",
@@ -164,9 +171,10 @@ constexpr Flag kFlags[] = {
     {"tee", 't', "N", "Streams that go to files and, with the rank in front of each line, here.",
      [](RunOptions& options, std::string_view value) { options.tee = parse_choice("tee", value); }},
     {"secret-file", 0, "FILE", "The job's secret: 32 bytes, mode 0600. A job of one host makes its own.",
-     [](RunOptions& options, std::string_view value) { options.secret_file = value; }},
+     [](RunOptions& options, std::string_view value) { options.secret_file = value; }, For::Both},
     {"no-python", 0, "", "Always so: the program is run as it is.", [](RunOptions&, std::string_view) {}},
-    {"help", 'h', "", "Prints this.", [](RunOptions& options, std::string_view) { options.help = true; }},
+    {"foreground", 0, "", "Stays in this process.", [](RunOptions& options, std::string_view) { options.foreground = true; }, For::Agent},
+    {"help", 'h', "", "Prints this.", [](RunOptions& options, std::string_view) { options.help = true; }, For::Both},
 };
 
 /// Flags of torchrun that mean nothing here.
@@ -193,29 +201,33 @@ std::string plain_name(std::string_view name) {
   return result;
 }
 
-[[noreturn]] void refuse_unknown(std::string_view given, std::string_view name, char letter) {
+[[noreturn]] void refuse_unknown(Command command, std::string_view given, std::string_view name, char letter) {
   for (const Absent& absent : kAbsent) {
+    if (command == Command::Agent) break;
     if (absent.name == name || (letter != 0 && absent.letter == letter)) {
       throw UnsupportedError(cat("run: ", given, " has no meaning here: ", absent.why));
     }
   }
   std::vector<std::string_view> names;
-  for (const Flag& flag : kFlags) names.push_back(flag.name);
-  throw ArgumentError(cat("run: unknown flag: ", given, "; did you mean --", nearest_name(name, names.data(), names.size()), "?"));
+  for (const Flag& flag : kFlags) {
+    if (flag.is_for(command)) names.push_back(flag.name);
+  }
+  throw ArgumentError(cat(command == Command::Run ? "run" : "agent", ": unknown flag: ", given, "; did you mean --",
+                          nearest_name(name, names.data(), names.size()), "?"));
 }
 
-const Flag& find_flag(std::string_view given) {
+const Flag& find_flag(Command command, std::string_view given) {
   const bool long_form = given.starts_with("--");
   const std::string name = long_form ? plain_name(given.substr(2)) : std::string(given.substr(1));
   const char letter = !long_form && given.size() == 2 ? given[1] : '\0';
   for (const Flag& flag : kFlags) {
-    if (long_form ? flag.name == name : letter != 0 && flag.letter == letter) return flag;
+    if (flag.is_for(command) && (long_form ? flag.name == name : letter != 0 && flag.letter == letter)) return flag;
   }
-  refuse_unknown(given, name, letter);
+  refuse_unknown(command, given, name, letter);
 }
 
 /// Flags up to the program, which is the first argument without a dash.
-std::vector<const Flag*> read_flags(std::span<const std::string> arguments, RunOptions& options) {
+std::vector<const Flag*> read_flags(Command command, std::span<const std::string> arguments, RunOptions& options) {
   std::vector<const Flag*> given;
   std::size_t at = 0;
   for (; at < arguments.size() && arguments[at].starts_with("-"); ++at) {
@@ -225,7 +237,7 @@ std::vector<const Flag*> read_flags(std::span<const std::string> arguments, RunO
       break;
     }
     const std::size_t equals = argument.find('=');
-    const Flag& flag = find_flag(argument.substr(0, equals));
+    const Flag& flag = find_flag(command, argument.substr(0, equals));
     given.push_back(&flag);
     if (flag.value.empty()) {
       if (equals != std::string_view::npos) throw ArgumentError(cat("run: --", flag.name, " takes no value: ", argument));
@@ -242,9 +254,9 @@ std::vector<const Flag*> read_flags(std::span<const std::string> arguments, RunO
   return given;
 }
 
-void read_environment(const Environment& environment, const std::vector<const Flag*>& given, RunOptions& options) {
+void read_environment(Command command, const Environment& environment, const std::vector<const Flag*>& given, RunOptions& options) {
   for (const Flag& flag : kFlags) {
-    if (std::ranges::find(given, &flag) != given.end() || flag.name == "help") continue;
+    if (!flag.is_for(command) || std::ranges::find(given, &flag) != given.end() || flag.name == "help") continue;
     std::string name = "PET_";
     for (const char c : flag.name) name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const std::optional<std::string> value = environment(name);
@@ -269,6 +281,29 @@ void check(const RunOptions& options) {
   }
 }
 
+RunOptions parse_options(Command command, std::span<const std::string> arguments, const Environment& environment) {
+  RunOptions from_flags;
+  const std::vector<const Flag*> given = read_flags(command, arguments, from_flags);
+  if (from_flags.help) return from_flags;
+  RunOptions options;
+  read_environment(command, environment, given, options);
+  read_flags(command, arguments, options);
+  if (!options.log_dir.empty() && !options.redirects.any() && !options.tee.any()) options.tee.all = {true, true};
+  return options;
+}
+
+std::string flag_help(Command command) {
+  std::string text;
+  for (const Flag& flag : kFlags) {
+    if (!flag.is_for(command)) continue;
+    std::string left = flag.letter != 0 ? cat("  -", flag.letter, ", --", flag.name) : cat("  --", flag.name);
+    if (!flag.value.empty()) left += cat(" ", flag.value);
+    left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');
+    text += cat(left, flag.doc, "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 Streams StreamChoice::of(i64 local_rank) const {
@@ -277,29 +312,29 @@ Streams StreamChoice::of(i64 local_rank) const {
 }
 
 RunOptions parse_run_options(std::span<const std::string> arguments, const Environment& environment) {
-  RunOptions options;
-  RunOptions from_flags;
-  const std::vector<const Flag*> given = read_flags(arguments, from_flags);
-  if (from_flags.help) return from_flags;
-  read_environment(environment, given, options);
-  read_flags(arguments, options);
-  if (!options.log_dir.empty() && !options.redirects.any() && !options.tee.any()) options.tee.all = {true, true};
-  check(options);
+  const RunOptions options = parse_options(Command::Run, arguments, environment);
+  if (!options.help) check(options);
+  return options;
+}
+
+RunOptions parse_agent_options(std::span<const std::string> arguments, const Environment& environment) {
+  const RunOptions options = parse_options(Command::Agent, arguments, environment);
+  if (!options.program.empty()) throw ArgumentError(cat("agent: it starts no program: ", options.program, "; resilin run does"));
   return options;
 }
 
 std::string run_help() {
-  std::string text =
-      "usage: resilin run [FLAGS] PROGRAM [ARGUMENTS]\n"
-      "Starts PROGRAM once for each rank of a job, watches the ranks and says how the job ended. Each flag may also be set as "
-      "PET_NAME.\n\n";
-  for (const Flag& flag : kFlags) {
-    std::string left = flag.letter != 0 ? cat("  -", flag.letter, ", --", flag.name) : cat("  --", flag.name);
-    if (!flag.value.empty()) left += cat(" ", flag.value);
-    left.resize(std::max<std::size_t>(left.size() + 2, 32), ' ');
-    text += cat(left, flag.doc, "\n");
-  }
-  return text;
+  return "usage: resilin run [FLAGS] PROGRAM [ARGUMENTS]\n"
+         "Starts PROGRAM once for each rank of a job, watches the ranks and says how the job ended. Each flag may also be set as "
+         "PET_NAME.\n\n" +
+         flag_help(Command::Run);
+}
+
+std::string agent_help() {
+  return "usage: eval \"$(resilin agent [FLAGS])\"; srun PROGRAM\n"
+         "Serves the store of a job whose ranks another launcher starts, and watches those of this host. Prints the variables they "
+         "need.\n\n" +
+         flag_help(Command::Agent);
 }
 
 }  // namespace resilin::dist

@@ -53,6 +53,7 @@ struct RunOptions {
   StreamChoice redirects;
   StreamChoice tee;
   std::string secret_file;
+  bool foreground = false;  // of `resilin agent`
   bool help = false;
   std::vector<std::string> program;  // and its arguments
 };
@@ -61,7 +62,11 @@ struct RunOptions {
 /// that do not exist, naming the nearest flag; UnsupportedError on those of torchrun that mean nothing here, saying why.
 RunOptions parse_run_options(std::span<const std::string> arguments, const Environment& environment);
 
-/// What `resilin run --help` prints.
+/// Reads the arguments after `resilin agent`, which starts no program.
+RunOptions parse_agent_options(std::span<const std::string> arguments, const Environment& environment);
+
+/// What --help prints.
 std::string run_help();
+std::string agent_help();
 
 }  // namespace resilin::dist
