@@ -246,6 +246,8 @@ class StoreServer::Service {
   void reply(const StoreAnswer& answer) {
     const std::map<std::uint64_t, Client>::iterator found = clients_.find(answer.connection);
     if (found == clients_.end()) return;
+    Connection& connection = found->second.connection;
+    if (connection.unsent_bytes() > options_.unsent_bytes) return;  // it does not read and is closed below
     std::string payload = encode(answer.reply);
     if (payload.size() > kStorePayloadBytes) {
       Reply refusal;
@@ -254,7 +256,8 @@ class StoreServer::Service {
           cat("the reply is too long: ", payload.size(), " bytes; at most ", kStorePayloadBytes, " are sent, ask for fewer keys");
       payload = encode(refusal);
     }
-    found->second.connection.send({.kind = FrameKind::Reply, .sequence = answer.id}, payload);
+    connection.send({.kind = FrameKind::Reply, .sequence = answer.id}, payload);
+    connection.flush();  // so that what waits for a slow client is counted; a broken one is found below
   }
 
   void flush_all() {
