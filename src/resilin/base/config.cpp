@@ -6,6 +6,8 @@
 #include <deque>
 #include <mutex>
 
+#include <unistd.h>
+
 #include "resilin/base/file.h"
 
 namespace resilin::config {
@@ -23,6 +25,8 @@ std::string default_cache_folder() {
   if (home.empty()) throw ArgumentError("config: cache.dir has no default: HOME and XDG_CACHE_HOME are not set; set RESILIN_CACHE_DIR");
   return home + "/.cache/resilin";
 }
+
+std::string default_recorder_folder() { return cat("/dev/shm/resilin-", getuid()); }
 
 std::string default_pack() { return code_folder() + "/resilin.pack"; }
 
@@ -43,6 +47,9 @@ constexpr KnobRow kRows[] = {
     {"codegen.target", KnobKind::Choice, "auto", "auto|avx2|avx512", "Instruction set of generated kernels; auto asks the processor.",
      nullptr},
     {"log.level", KnobKind::Choice, "warning", "error|warning|info|debug", "Messages of this level and above go to stderr.", nullptr},
+    {"recorder.dir", KnobKind::Text, "", "", "Folder of the ranks' last events, in memory; empty is /dev/shm/resilin-UID.",
+     default_recorder_folder},
+    {"recorder.records", KnobKind::Integer, "4096", "1..16777216", "Events a rank keeps, 128 bytes each.", nullptr},
     {"runtime.spin_us", KnobKind::Integer, "50", "0..1000000", "Microseconds a pool thread waits awake for work before it sleeps.",
      nullptr},
     {"runtime.threads", KnobKind::Integer, "0", "0..1024", "Threads of the pool; 0 is OMP_NUM_THREADS, else what quota and affinity allow.",

@@ -80,6 +80,8 @@ Clock& machine_clock() {
   return clock;
 }
 
+nanoseconds wall_clock_now() { return std::chrono::system_clock::now().time_since_epoch(); }
+
 Random& machine_random() {
   static MachineRandom random;
   return random;

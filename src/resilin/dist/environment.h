@@ -44,6 +44,8 @@ class RESILIN_API Executor {
 
 /// The machine's monotonic clock.
 RESILIN_API Clock& machine_clock();
+/// The time since 1970 as the machine tells it, which may jump: for labels only.
+RESILIN_API std::chrono::nanoseconds wall_clock_now();
 /// The operating system's random numbers.
 RESILIN_API Random& machine_random();
 /// The value of an environment variable of this process; nothing when it is not set.
