@@ -26,6 +26,8 @@
 #include "resilin/dist/launch/rank_info.h"
 #include "resilin/dist/launch/run.h"
 #include "resilin/dist/launch/watch.h"
+#include "resilin/dist/recorder/analyze.h"
+#include "resilin/dist/recorder/dump.h"
 #include "resilin/dist/recorder/record.h"
 #include "resilin/dist/recorder/recorder.h"
 #include "resilin/dist/recorder/recording.h"
