@@ -1,3 +1,4 @@
+// tools/resilin/main.cpp -- the program `resilin`: fr, train, tour.
 // tools/resilin/main.cpp -- the program `resilin`: run, agent, train, tour.
 #include <cstdio>
 #include <exception>
@@ -5,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/resilin/fr.h"
 #include "tools/resilin/run.h"
 #include "tools/resilin/tour.h"
 #include "tools/resilin/train.h"
@@ -13,8 +15,9 @@ namespace {
 
 int usage() {
   std::fputs(
-      "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
       "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
+      "usage: resilin fr print|analyze DIR          what the ranks of a job recorded, and which of them caused what\n"
+      "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
       "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
@@ -39,8 +42,9 @@ int main(int argc, char** argv) {
   if (argc < 2) return usage();
   try {
     const std::string_view command = argv[1];
-    if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "agent") return resilin::tool::agent(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "fr") return resilin::tool::fr(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "train") return train(argc, argv);
     if (command == "tour" && argc == 2) return resilin::tool::tour();
     return usage();
