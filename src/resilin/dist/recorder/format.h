@@ -43,15 +43,16 @@ static_assert(sizeof(FileHeader) <= kHeaderRoom && std::is_trivially_copyable_v<
 /// Words that change all the time, each by itself.
 struct LiveState {
   std::uint64_t next_ticket = 0;
-  std::uint64_t works = 0;
+  std::array<std::uint64_t, 7> apart = {};  // every event changes the ticket and reads the epoch: not in one cache line
   std::uint64_t epoch = 0;
   std::uint64_t beat_ns = 0;
   std::uint64_t step = 0;
   std::uint64_t ending = 0;  // RecordingEnd
   std::uint64_t ended_ns = 0;
   std::uint64_t groups_defined = 0;
+  std::array<std::uint64_t, 2> unused = {};
 };
-static_assert(sizeof(LiveState) == 64);
+static_assert(sizeof(LiveState) == 128);
 
 /// What passes between this rank and one other.
 struct PeerState {

@@ -107,7 +107,7 @@ inline constexpr std::int32_t kNoRank = -1;
 struct Record {
   std::uint64_t time_ns = 0;  // of the recording's clock
   std::uint64_t sequence = 0;
-  std::uint64_t work = 0;  // number of the Work in this recording, from 1 on
+  std::uint64_t work = 0;  // the ticket of its Issued record
   std::uint64_t generation = 0;
   std::uint64_t signature = 0;  // hash of what all members must agree on
   std::uint64_t value = 0;      // bytes of a Work; see RecordKind

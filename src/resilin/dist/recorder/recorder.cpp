@@ -144,6 +144,7 @@ void Recorder::define_group(const RecordedGroup& group) {
 void Recorder::append(Record& record) noexcept {
   if (state_->file.is_forked()) return;
   const std::uint64_t ticket = live_word(state_->file.live().next_ticket).fetch_add(1, std::memory_order_relaxed) + 1;
+  if (record.kind == RecordKind::Issued) record.work = ticket;
   record.time_ns = state_->now_ns();
   record.thread = own_thread();
   std::array<std::uint64_t, kStoredWords> words;
@@ -172,10 +173,8 @@ void Recorder::append(RecordKind kind, const WorkMark& mark, std::uint8_t detail
 
 WorkMark Recorder::issue(const IssuedWork& work) noexcept {
   if (state_->file.is_forked()) return {};
-  LiveState& live = state_->file.live();
   Record record;
-  record.work = live_word(live.works).fetch_add(1, std::memory_order_relaxed) + 1;
-  record.epoch = static_cast<std::uint32_t>(live_word(live.epoch).load(std::memory_order_relaxed));
+  record.epoch = static_cast<std::uint32_t>(live_word(state_->file.live().epoch).load(std::memory_order_relaxed));
   record.sequence = work.sequence;
   record.generation = work.generation;
   record.signature = work.signature;

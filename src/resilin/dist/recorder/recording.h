@@ -57,9 +57,9 @@ struct Recording {
   /// The wall clock at a time of this recording's clock, as far as it went evenly.
   std::uint64_t wall_ns(std::uint64_t time_ns) const { return opened_wall_ns + (time_ns - opened_ns); }
   /// The last thing known of the process, in its own clock.
-  std::uint64_t last_sign_ns() const;
+  RESILIN_API std::uint64_t last_sign_ns() const;
   /// The newest definition of a group in this generation; null pointer when there is none.
-  const RecordedGroup* find_group(std::uint32_t group, std::uint64_t generation) const;
+  RESILIN_API const RecordedGroup* find_group(std::uint32_t group, std::uint64_t generation) const;
 };
 
 /// Reads the bytes of a recorder file. VersionError when another version wrote them, DistError when they are no recorder file, are
