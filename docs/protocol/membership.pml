@@ -1,16 +1,17 @@
 /* docs/protocol/membership.pml -- the reconfigure protocol for Spin: three members, one joiner, two proposers.
 
-   Every step of a process is one access to the store or one message, so any order of them is any delay, and a process that takes no step for
-   a while is one that was stopped. Anyone is suspected at any time: ABORT needs no reason. Two instances die, and one process comes back as a
-   new instance. The mesh (JOINED, CONNECTED) decides nothing and is left out. Each generation holds one vote on one step.
+   Every step of a process is one access to the store or one message, so any order of them is any delay: a process that takes no step for a
+   while was stopped, one that takes none any more has died. Anyone is suspected at any time: ABORT needs no reason. An instance dies and its
+   process comes back as a new one, RESTARTS times. The mesh (JOINED, CONNECTED) decides nothing and is left out. Each generation holds one vote on one step; a member that says no
+   is one that never says yes. Members of generation 1 are alike, so the first attempt lists the first of them.
 
-   I1 one decision per uuid          asserted where a member learns it, and a decision that is written never changes
+   I1 one decision per uuid          a decision that is written never changes; with -DLEADER asserted where a member learns it
    I2 COMMIT implies all READY       asserted where COMMIT is written
    I3 generations grow               asserted where a member installs; a generation's list is written once
    I4 cur moves from base to new     asserted where COMMIT is written, with a member of base that wrote READY
    I5 no vote passes after READY     asserted where a member sees a vote pass
    I6 histories are prefixes         a history is a length: each applied step is compared with the longest history there is
-   L1 all leave their attempt        no execution ends with a live member that has promised
+   L1 all leave their attempt        no execution ends with a member that has promised
 
    Weakened, each must fail: -DLEADER -DNO_PROMISE -DNO_BASE -DNO_OVERLAP -DNOBODY_SAW_MEANS_NO */
 
@@ -18,9 +19,6 @@
 #define FIRST 7 /* 0, 1 and 2 as bits */
 #ifndef ATTEMPTS
 #define ATTEMPTS 2
-#endif
-#ifndef CRASHES
-#define CRASHES 2
 #endif
 #ifndef RESTARTS
 #define RESTARTS 1
@@ -37,7 +35,6 @@
 
 #define NONE 0
 #define YES 1
-#define NO 2
 
 /* The store. */
 byte top = 1;
@@ -55,8 +52,8 @@ byte of_base[ATTEMPTS];
 byte in_doubt[ATTEMPTS];        /* cast yes and saw no outcome */
 byte seen[ATTEMPTS];
 bit passed[ATTEMPTS];           /* the outcome: the vote in doubt */
-byte told[ATTEMPTS];            /* the decision that members learned */
 #ifdef LEADER
+byte told[ATTEMPTS];            /* the decision that members learned */
 bit overruled[ATTEMPTS];        /* a second leader took over and told ABORT */
 #endif
 
@@ -64,18 +61,16 @@ bit overruled[ATTEMPTS];        /* a second leader took over and told ABORT */
 byte members[GENERATIONS];
 byte member_lives[GENERATIONS];
 byte yes[GENERATIONS];
-bit no[GENERATIONS];
 
 /* Processes. */
-bit alive[N] = 1;
 byte life = 0;                  /* which of its two instances each process is, as bits */
 byte generation[N];
 byte promised[N];               /* attempt + 1, or 0 */
-byte cast[N];
+bit cast[N];
 bit done[N];                    /* saw the outcome of its generation's vote */
 bit state[N];
 byte steps[N];
-byte crashes = 0, restarts = 0;
+byte restarts = 0;
 
 /* The longest history: the generation whose vote made each step. */
 byte history[GENERATIONS];
@@ -140,35 +135,48 @@ inline install(u, i) {
   :: generation[i] == base[u] && state[i] && (steps[i] < seen[u] || passed[u]) -> apply(i, base[u])
   :: else
   fi;
+  k = generation[i];
   generation[i] = made[u];
-  promised[i] = 0; cast[i] = NONE; done[i] = 0
+  promised[i] = 0; cast[i] = NONE; done[i] = 0;
+  /* What nobody reads any more. */
+  if :: k && generation[0] != k && generation[1] != k && generation[2] != k && generation[3] != k -> yes[k] = 0 :: else fi;
+  if
+  :: promised[0] != u + 1 && promised[1] != u + 1 && promised[2] != u + 1 && promised[3] != u + 1 ->
+     base[u] = 0; made[u] = 0; seen[u] = 0; passed[u] = 0
+  :: else
+  fi;
+  k = 0
 }
 
 /* Work goes on in the old generation only before READY, unless that is what is broken. */
 #ifdef NO_PROMISE
-#define MAY_WORK(i) (alive[i] && generation[i] > 0)
+#define MAY_WORK(i) (generation[i] > 0)
 #else
-#define MAY_WORK(i) (alive[i] && generation[i] > 0 && !promised[i])
+#define MAY_WORK(i) (generation[i] > 0 && !promised[i])
 #endif
 
-#define IS_DONOR(j, i) (alive[j] && state[j] && generation[j] == generation[i])
+#define IS_DONOR(j, i) (state[j] && generation[j] == generation[i])
 #define HEAL(i, j) :: d_step { MAY_WORK(i) && !state[i] && IS_DONOR(j, i) -> steps[i] = steps[j]; state[i] = 1 }
 #define PROMISE(u, i) \
-  :: d_step { alive[i] && !promised[i] && try[u] == OPEN && LISTED(u, i) && !HAS(ready[u], i) && \
+  :: d_step { !promised[i] && try[u] == OPEN && LISTED(u, i) && !HAS(ready[u], i) && \
               (generation[i] == base[u] || generation[i] == 0) -> write_ready(u, i) }
 
+#ifdef LEADER
+#define TELL(u, what) assert(told[u] == ABSENT || told[u] == what); told[u] = what; /* I1 */
+#else
+#define TELL(u, what)
+#endif
+
 proctype Process(byte i) {
-  byte u;
+  byte u, k;
 end:
   do
   /* A vote: yes when all gradients are here. */
   :: d_step { MAY_WORK(i) && state[i] && cast[i] == NONE && !done[i] ->
        cast[i] = YES; yes[generation[i]] = yes[generation[i]] | BIT(i) }
-  :: d_step { MAY_WORK(i) && state[i] && cast[i] == NONE && !done[i] -> cast[i] = NO; done[i] = 1; no[generation[i]] = 1 }
   :: d_step { MAY_WORK(i) && cast[i] == YES && !done[i] && yes[generation[i]] == members[generation[i]] ->
        assert(!promised[i]); /* I5 */
        apply(i, generation[i]); done[i] = 1 }
-  :: d_step { MAY_WORK(i) && cast[i] != NO && !done[i] && no[generation[i]] -> done[i] = 1 }
   /* A joiner pulls the state. */
   HEAL(i, 0)
   HEAL(i, 1)
@@ -180,17 +188,14 @@ end:
 #if ATTEMPTS > 2
   PROMISE(2, i)
 #endif
-  :: d_step { alive[i] && promised[i] && try[promised[i] - 1] == COMMIT ->
-       u = promised[i] - 1; assert(told[u] != ABORT); told[u] = COMMIT; install(u, i); u = 0 } /* I1 */
-  :: d_step { alive[i] && promised[i] && try[promised[i] - 1] == ABORT ->
-       u = promised[i] - 1; assert(told[u] != COMMIT); told[u] = ABORT; promised[i] = 0; u = 0 } /* I1 */
+  :: d_step { promised[i] && try[promised[i] - 1] == COMMIT -> TELL(promised[i] - 1, COMMIT) u = promised[i] - 1; install(u, i); u = 0 }
+  :: d_step { promised[i] && try[promised[i] - 1] == ABORT -> TELL(promised[i] - 1, ABORT) promised[i] = 0 }
 #ifdef LEADER
-  :: d_step { alive[i] && promised[i] && overruled[promised[i] - 1] ->
-       u = promised[i] - 1; assert(told[u] != COMMIT); told[u] = ABORT; promised[i] = 0; u = 0 } /* I1 */
-  :: d_step { alive[i] && promised[i] && try[promised[i] - 1] == COMMIT && !overruled[promised[i] - 1] -> overruled[promised[i] - 1] = 1 }
+  /* The second leader has not heard of the decision and takes its own. */
+  :: d_step { promised[i] && try[promised[i] - 1] == COMMIT && !overruled[promised[i] - 1] -> overruled[promised[i] - 1] = 1 }
+  :: d_step { promised[i] && overruled[promised[i] - 1] -> TELL(promised[i] - 1, ABORT) promised[i] = 0 }
 #endif
-  :: d_step { alive[i] && crashes < CRASHES -> crashes++; alive[i] = 0; clear(i) }
-  :: d_step { !alive[i] && restarts < RESTARTS -> restarts++; alive[i] = 1; life = life ^ BIT(i) }
+  :: d_step { restarts < RESTARTS && generation[i] > 0 -> restarts++; life = life ^ BIT(i); clear(i) }
   od
 }
 
@@ -200,7 +205,8 @@ end:
 #define CONTINUES(who) ((HAS(who, 0) && IN_CURRENT(0)) || (HAS(who, 1) && IN_CURRENT(1)) || \
                         (HAS(who, 2) && IN_CURRENT(2)) || (HAS(who, 3) && IN_CURRENT(3)))
 #endif
-#define PROPOSE(who) :: d_step { opened < ATTEMPTS && CONTINUES(who) -> open_attempt(who) }
+#define PROPOSE(who) :: d_step { opened < ATTEMPTS && (opened > 0 || IS_FIRST(who)) && CONTINUES(who) -> open_attempt(who) }
+#define IS_FIRST(who) ((who & FIRST) == 0 || (who & FIRST) == 1 || (who & FIRST) == 3 || (who & FIRST) == FIRST)
 
 /* Anyone may propose, decide what is ready, and abort, for any reason or none. A proposer remembers nothing, so one process stands for two. */
 proctype Proposer() {
@@ -232,7 +238,7 @@ end:
 /* L1: when nothing can happen any more, nobody is held by a promise. */
 proctype Watcher() {
 end:
-  timeout -> assert(!(alive[0] && promised[0]) && !(alive[1] && promised[1]) && !(alive[2] && promised[2]) && !(alive[3] && promised[3]))
+  timeout -> assert(!promised[0] && !promised[1] && !promised[2] && !promised[3])
 }
 
 init {
