@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "resilin/base/error.h"
+
 namespace resilin::dist {
 namespace {
 
@@ -269,6 +271,35 @@ TEST_CASE("limits are named with their values and nothing is done") {
   CHECK(m.ask({.op = StoreOp::Txn, .writes = {{.key = "b", .life = Life::Ttl}}}).status == StoreStatus::Invalid);
   CHECK(m.text("a") == "123");
   CHECK(m.machine.keys().size() == 1);
+}
+
+TEST_CASE("a machine goes on from a snapshot as the first one would have") {
+  Machine m;
+  m.tell(1000);
+  const std::uint64_t version = m.ask(set("a", "1")).version;
+  m.ask({.op = StoreOp::Txn, .writes = {{.key = "lease", .bytes = "", .life = Life::Ttl, .ttl_ms = 100}}});
+  m.ask({.op = StoreOp::Txn, .writes = {{.key = "bound", .bytes = "", .life = Life::Connection}}});
+  m.ask({.op = StoreOp::Push, .keys = {"q"}, .bytes = "x"});
+  const Request add{.op = StoreOp::Add, .writer = {7, 1}, .keys = {"n"}, .amount = 1};
+  m.ask(add);
+  CHECK(m.send(get({"later"}, 1000)).empty());
+  const std::string snapshot = m.machine.snapshot();
+  Machine n;
+  n.machine = StoreMachine::restore(snapshot, {}, 5000);
+  CHECK(n.text("a") == "1");
+  CHECK(n.text("bound") == "absent");
+  CHECK(n.machine.waiting_count() == 0);
+  CHECK(n.ask(add).number == 1);
+  CHECK(n.ask(pop("q")).values[0].bytes == "x");
+  CHECK(n.ask(set("b", "1")).version > version);
+  n.tell(5099);
+  CHECK(n.text("lease") == "");
+  n.tell(5100);
+  CHECK(n.text("lease") == "absent");
+  std::string damaged = snapshot;
+  damaged.back() ^= 1;
+  CHECK_THROWS_AS(StoreMachine::restore(damaged), VersionError);
+  CHECK_THROWS_AS(StoreMachine::restore(snapshot.substr(0, 20)), VersionError);
 }
 
 }  // namespace resilin::dist
