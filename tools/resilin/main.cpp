@@ -1,5 +1,4 @@
-// tools/resilin/main.cpp -- the program `resilin`: fr, train, tour.
-// tools/resilin/main.cpp -- the program `resilin`: run, agent, train, tour.
+// tools/resilin/main.cpp -- the program `resilin`: run, agent, fr, train, tour.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -15,9 +14,9 @@ namespace {
 
 int usage() {
   std::fputs(
-      "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
-      "usage: resilin fr print|analyze DIR          what the ranks of a job recorded, and which of them caused what\n"
       "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
+      "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
+      "       resilin fr print|analyze DIR         what the ranks of a job recorded, and which of them caused what\n"
       "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
