@@ -56,7 +56,7 @@ function(resilin_isa_flags)
       if(RESILIN_SANITIZE AND file MATCHES "/kernel_")
         list(APPEND options -fno-sanitize=all)
       endif()
-      set_source_files_properties(${file} DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES COMPILE_OPTIONS "${options}")
+      set_source_files_properties(${file} DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
 endfunction()
@@ -102,6 +102,11 @@ function(resilin_library)
   add_library(resilin_objects OBJECT ${sources})
   set_target_properties(resilin_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(resilin_objects PUBLIC resilin_flags)
+  # Of the standard library alone: that every header names what it needs is seen where each is compiled by itself.
+  target_precompile_headers(resilin_objects PRIVATE
+    <algorithm> <array> <atomic> <cmath> <cstdint> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view>
+    <unordered_map> <utility> <variant> <vector>
+  )
   resilin_fingerprint(resilin_objects)
 
   add_library(resilin SHARED)

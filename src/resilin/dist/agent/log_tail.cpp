@@ -36,10 +36,10 @@ bool LogTail::show_new() {
       const std::size_t end = bytes.find('\n');
       part_ += bytes.substr(0, end);
       if (end == std::string_view::npos) {
-        if (part_.size() > kLongestLine) write_line(std::exchange(part_, {}));
+        if (part_.size() > kLongestLine) write_part();
         break;
       }
-      write_line(std::exchange(part_, {}));
+      write_part();
       bytes.remove_prefix(end + 1);
     }
   }
@@ -48,12 +48,13 @@ bool LogTail::show_new() {
 
 void LogTail::finish() {
   while (show_new()) continue;
-  if (!part_.empty()) write_line(std::exchange(part_, {}));
+  if (!part_.empty()) write_part();
 }
 
 /// One write a line, so that lines of several ranks never mix.
-void LogTail::write_line(const std::string& line) const {
-  const std::string whole = cat(prefix_, line, "\n");
+void LogTail::write_part() {
+  const std::string whole = cat(prefix_, part_, "\n");
+  part_.clear();
   std::string_view rest = whole;
   while (!rest.empty()) {
     const ssize_t count = write(to_, rest.data(), rest.size());

@@ -21,7 +21,7 @@ class LogTail {
   void finish();
 
  private:
-  void write_line(const std::string& line) const;
+  void write_part();
 
   Descriptor file_;
   std::string prefix_;
