@@ -25,8 +25,8 @@ constexpr int kRounds = 301;
 
 resilin::dist::IssuedWork all_reduce() {
   IssuedWork work;
-  work.op = resilin::dist::RecordedOp::AllReduce;
-  work.reduce = resilin::dist::RecordedReduce::Sum;
+  work.op = resilin::dist::CollectiveKind::AllReduce;
+  work.reduce = resilin::dist::ReduceOp::Sum;
   work.signature = 1;
   work.input_elements = 1024;
   return work;

@@ -42,8 +42,8 @@ class Script {
     record.group = group;
     record.sequence = sequence;
     record.generation = 1;
-    record.op = RecordedOp::AllReduce;
-    record.reduce = RecordedReduce::Sum;
+    record.op = CollectiveKind::AllReduce;
+    record.reduce = ReduceOp::Sum;
     record.input_elements = record.output_elements = elements;
     record.signature = elements;
     last_ = record;

@@ -227,18 +227,19 @@ void World::make_groups() {
 
 IssuedWork World::random_work(const Group& group) {
   IssuedWork work;
-  work.op = dice_.of<RecordedOp>({RecordedOp::AllReduce, RecordedOp::AllReduce, RecordedOp::AllReduce, RecordedOp::AllGatherSingle,
-                                  RecordedOp::ReduceScatterSingle, RecordedOp::Broadcast, RecordedOp::AllToAllSingle, RecordedOp::Barrier});
+  work.op = dice_.of<CollectiveKind>({CollectiveKind::AllReduce, CollectiveKind::AllReduce, CollectiveKind::AllReduce,
+                                      CollectiveKind::AllGatherSingle, CollectiveKind::ReduceScatterSingle, CollectiveKind::Broadcast,
+                                      CollectiveKind::AllToAllSingle, CollectiveKind::Barrier});
   work.group = group.id;
   work.generation = generation_;
   work.timeout_ms = static_cast<std::uint32_t>(timeout_ / kMs);
-  if (work.op == RecordedOp::Barrier) return work;
+  if (work.op == CollectiveKind::Barrier) return work;
   work.dtype = dice_.of<DType>({DType::F32, DType::BF16, DType::F64, DType::I64});
   work.input_elements = dice_.of<std::uint64_t>({1, 128, 1024, 4096, 65536, 1u << 20}) * 840;
   work.output_elements = work.input_elements;
   work.bytes = work.input_elements * static_cast<std::uint64_t>(size_bytes(work.dtype));
-  if (work.op == RecordedOp::AllReduce || work.op == RecordedOp::ReduceScatterSingle) work.reduce = RecordedReduce::Sum;
-  if (work.op == RecordedOp::Broadcast) work.root = dice_.of(group.members);
+  if (work.op == CollectiveKind::AllReduce || work.op == CollectiveKind::ReduceScatterSingle) work.reduce = ReduceOp::Sum;
+  if (work.op == CollectiveKind::Broadcast) work.root = dice_.of(group.members);
   return work;
 }
 
@@ -335,13 +336,13 @@ void World::inject_program_fault() {
     if (window_ == 0) its.program.insert(inserted + 1, wait);
   } else {
     IssuedWork& work = action.work;
-    const std::uint64_t way = work.op == RecordedOp::Barrier ? 3 : dice_.between(0, 3);
+    const std::uint64_t way = work.op == CollectiveKind::Barrier ? 3 : dice_.between(0, 3);
     if (way == 0) work.dtype = work.dtype == DType::F32 ? DType::BF16 : DType::F32;
     if (way == 1) work.input_elements = work.input_elements / 840 * dice_.between(400, 839);
-    if (way == 2 && work.reduce != RecordedReduce::None)
-      work.reduce = RecordedReduce::Max;
+    if (way == 2 && work.reduce != ReduceOp::None)
+      work.reduce = ReduceOp::Max;
     else if (way >= 2)
-      work.op = work.op == RecordedOp::AllGatherSingle ? RecordedOp::AllToAllSingle : RecordedOp::AllGatherSingle;
+      work.op = work.op == CollectiveKind::AllGatherSingle ? CollectiveKind::AllToAllSingle : CollectiveKind::AllGatherSingle;
     work.bytes = work.input_elements * static_cast<std::uint64_t>(size_bytes(work.dtype));
     label_.words += cat("operation is ", name_of(work.op), " ", work.dtype, " of ", work.input_elements);
   }

@@ -107,7 +107,7 @@ void meet(std::int32_t number, const std::string& folder, Meeting& meeting) {
   recorder.define_group({0, 1, "world", "", {0, 1, 2, 3}});
   for (std::uint64_t sequence = 1;; ++sequence) {
     IssuedWork work;
-    work.op = RecordedOp::AllReduce;
+    work.op = CollectiveKind::AllReduce;
     work.generation = 1;
     work.sequence = sequence;
     work.signature = 5;

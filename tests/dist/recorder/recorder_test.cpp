@@ -44,8 +44,8 @@ RecorderOptions options_in(const std::string& folder, std::size_t records = 64) 
 
 IssuedWork all_reduce(std::uint64_t sequence) {
   IssuedWork work;
-  work.op = RecordedOp::AllReduce;
-  work.reduce = RecordedReduce::Sum;
+  work.op = CollectiveKind::AllReduce;
+  work.reduce = ReduceOp::Sum;
   work.generation = 3;
   work.sequence = sequence;
   work.signature = 77;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "resilin/dist/collective/kind.h"
 #include "resilin/tensor/dtype.h"
 
 namespace resilin::dist {
@@ -23,60 +24,6 @@ enum class RecordKind : std::uint8_t {
 };
 constexpr std::array<std::string_view, 9> enum_names(const RecordKind*) {
   return {"issued", "started", "finished", "wait_began", "wait_ended", "step", "membership", "revoked", "peer_lost"};
-}
-
-enum class RecordedOp : std::uint8_t {
-  AllReduce,
-  AllReduceCoalesced,
-  Broadcast,
-  Reduce,
-  AllGather,
-  AllGatherSingle,
-  AllGatherV,
-  ReduceScatter,
-  ReduceScatterSingle,
-  ReduceScatterV,
-  AllToAll,
-  AllToAllSingle,
-  Gather,
-  Scatter,
-  Barrier,
-  MonitoredBarrier,
-  Send,
-  Recv,
-  Other,
-};
-constexpr std::array<std::string_view, 19> enum_names(const RecordedOp*) {
-  return {"all_reduce",
-          "all_reduce_coalesced",
-          "broadcast",
-          "reduce",
-          "all_gather",
-          "all_gather_single",
-          "all_gather_v",
-          "reduce_scatter",
-          "reduce_scatter_single",
-          "reduce_scatter_v",
-          "all_to_all",
-          "all_to_all_single",
-          "gather",
-          "scatter",
-          "barrier",
-          "monitored_barrier",
-          "send",
-          "recv",
-          "other"};
-}
-constexpr bool is_point_to_point(RecordedOp op) { return op == RecordedOp::Send || op == RecordedOp::Recv; }
-/// No rank can finish before every rank has begun: what clocks are aligned by.
-constexpr bool is_synchronizing(RecordedOp op) {
-  return op != RecordedOp::Broadcast && op != RecordedOp::Reduce && op != RecordedOp::Gather && op != RecordedOp::Scatter &&
-         !is_point_to_point(op) && op != RecordedOp::Other;
-}
-
-enum class RecordedReduce : std::uint8_t { None, Sum, Product, Min, Max, Avg, Band, Bor, Bxor, PremulSum };
-constexpr std::array<std::string_view, 10> enum_names(const RecordedReduce*) {
-  return {"none", "sum", "product", "min", "max", "avg", "band", "bor", "bxor", "premul_sum"};
 }
 
 /// How a Work ended.
@@ -118,9 +65,9 @@ struct Record {
   std::uint32_t timeout_ms = 0;
   std::uint32_t thread = 0;
   RecordKind kind = RecordKind::Issued;
-  RecordedOp op = RecordedOp::Other;
+  CollectiveKind op = CollectiveKind::Other;
   DType dtype = DType::F32;
-  RecordedReduce reduce = RecordedReduce::None;
+  ReduceOp reduce = ReduceOp::None;
   std::uint8_t detail = 0;  // RecordedStatus, MembershipPhase or LossEvidence, by kind
   std::uint8_t axes = 0;    // of the first input; with more than kRecordedDims the last of `dims` is the product of the rest
   std::uint16_t tensors = 0;

@@ -37,9 +37,9 @@ RESILIN_API RecorderOptions machine_recorder_options();
 
 /// A collective, or one end of a pair, as it is submitted.
 struct IssuedWork {
-  RecordedOp op = RecordedOp::Other;
+  CollectiveKind op = CollectiveKind::Other;
   DType dtype = DType::F32;
-  RecordedReduce reduce = RecordedReduce::None;
+  ReduceOp reduce = ReduceOp::None;
   std::uint32_t group = 0;
   std::uint64_t generation = 0;
   std::uint64_t sequence = 0;   // of the group's collectives, or of the pair, from 1 on
@@ -61,7 +61,7 @@ struct WorkMark {
   std::uint64_t sequence = 0;
   std::uint32_t group = 0;
   std::uint32_t epoch = 0;
-  RecordedOp op = RecordedOp::Other;
+  CollectiveKind op = CollectiveKind::Other;
 };
 
 struct RecordedGroup {

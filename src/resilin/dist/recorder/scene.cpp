@@ -82,7 +82,7 @@ std::string describe(const Record& issued) {
   for (std::size_t i = 0; i < known; ++i) text += cat(i == 0 ? "" : ", ", issued.dims[i]);
   if (known == 0 && issued.input_elements != 0) text += cat(issued.input_elements);
   text += ']';
-  if (issued.reduce != RecordedReduce::None) text += cat(" ", name_of(issued.reduce));
+  if (issued.reduce != ReduceOp::None) text += cat(" ", name_of(issued.reduce));
   if (issued.root != kNoRank) text += cat(" root ", issued.root);
   return text;
 }

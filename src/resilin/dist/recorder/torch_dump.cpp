@@ -15,16 +15,16 @@ constexpr std::array<std::string_view, kDTypeCount> kTorchTypes = {"Bool",      
                                                                    "Float8_e4m3fn", "Float8_e5m2", "ComplexFloat", "ComplexDouble"};
 
 /// The names under which PyTorch records our operations.
-std::string_view torch_operation(RecordedOp op) {
+std::string_view torch_operation(CollectiveKind op) {
   switch (op) {
-    case RecordedOp::AllReduceCoalesced: return "allreduce_coalesced";
-    case RecordedOp::AllGatherSingle: return "_all_gather_base";
-    case RecordedOp::AllGatherV: return "all_gather";
-    case RecordedOp::ReduceScatterSingle: return "_reduce_scatter_base";
-    case RecordedOp::ReduceScatterV: return "reduce_scatter";
-    case RecordedOp::AllToAllSingle: return "all_to_all";
-    case RecordedOp::Barrier:
-    case RecordedOp::MonitoredBarrier: return "all_reduce_barrier";
+    case CollectiveKind::AllReduceCoalesced: return "allreduce_coalesced";
+    case CollectiveKind::AllGatherSingle: return "_all_gather_base";
+    case CollectiveKind::AllGatherV: return "all_gather";
+    case CollectiveKind::ReduceScatterSingle: return "_reduce_scatter_base";
+    case CollectiveKind::ReduceScatterV: return "reduce_scatter";
+    case CollectiveKind::AllToAllSingle: return "all_to_all";
+    case CollectiveKind::Barrier:
+    case CollectiveKind::MonitoredBarrier: return "all_reduce_barrier";
     default: return name_of(op);
   }
 }
@@ -43,7 +43,7 @@ std::string profiling_name(const Recording& recording, const Record& issued, std
   const std::string name = cat(backend, ":", torch_operation(issued.op));
   if (!is_point_to_point(issued.op)) return name;
   const std::int32_t self = group_rank(recording, issued, recording.rank), peer = group_rank(recording, issued, issued.peer);
-  return cat(name, " ", self, issued.op == RecordedOp::Send ? "->" : "<-", peer);
+  return cat(name, " ", self, issued.op == CollectiveKind::Send ? "->" : "<-", peer);
 }
 
 Json sizes_of(const Record& issued) {
