@@ -12,7 +12,7 @@
 
 #include "resilin/base/file.h"
 #include "resilin/io/checkpoint.h"
-#include "resilin/io/row_major.h"
+#include "resilin/tensor/row_major.h"
 #include "resilin/tensor/generator.h"
 
 #include "tests/support/child.h"

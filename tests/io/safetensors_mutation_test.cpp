@@ -10,7 +10,7 @@
 #include "resilin/base/error.h"
 #include "resilin/base/file.h"
 #include "resilin/base/hash.h"
-#include "resilin/io/row_major.h"
+#include "resilin/tensor/row_major.h"
 #include "resilin/io/safetensors.h"
 #include "resilin/tensor/generator.h"
 

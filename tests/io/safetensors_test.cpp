@@ -13,7 +13,7 @@
 #include "resilin/base/error.h"
 #include "resilin/base/file.h"
 #include "resilin/base/json.h"
-#include "resilin/io/row_major.h"
+#include "resilin/tensor/row_major.h"
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tensor.h"

@@ -82,10 +82,6 @@ class GradCollector final : public HookTable {
 
 }  // namespace
 
-void HookHandle::remove() {
-  if (const std::shared_ptr<HookTable> table = table_.lock()) table->remove(id_);
-}
-
 HookHandle register_hook(const Tensor& x, std::function<Tensor(const Tensor&)> hook) {
   if (!requires_grad(x)) throw ArgumentError("cannot register a hook on a tensor that doesn't require gradient");
   return add_hook(hooks_of(x), std::move(hook));

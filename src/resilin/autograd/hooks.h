@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "resilin/autograd/hook_list.h"
+#include "resilin/base/hook_list.h"
 #include "resilin/tensor/tensor.h"
 
 namespace resilin {

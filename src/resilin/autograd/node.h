@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "resilin/autograd/hook_list.h"
+#include "resilin/base/hook_list.h"
 #include "resilin/tensor/tensor.h"
 
 namespace resilin {

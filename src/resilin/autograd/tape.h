@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "resilin/autograd/hook_list.h"
+#include "resilin/base/hook_list.h"
 #include "resilin/base/counted.h"
 #include "resilin/base/small_vector.h"
 #include "resilin/base/spin_lock.h"

@@ -94,6 +94,31 @@ class RESILIN_API ReconfigureError : public DistError {
   using DistError::DistError;
 };
 
+/// A rank died or cannot be reached, so what needed it cannot end.
+class RESILIN_API PeerError : public DistError {
+  using DistError::DistError;
+};
+/// A rank left in good order, so what needed it cannot end.
+class RESILIN_API PeerLeftError : public PeerError {
+  using PeerError::PeerError;
+};
+/// Ranks of a group ran different collectives under one number.
+class RESILIN_API MismatchError : public DistError {
+  using DistError::DistError;
+};
+/// The generation ended before the work did: it was aborted here, revoked elsewhere, or replaced by the next one.
+class RESILIN_API CancelledError : public DistError {
+  using DistError::DistError;
+};
+/// This process is no member any more; only a new life of it may come back.
+class RESILIN_API EvictedError : public DistError {
+  using DistError::DistError;
+};
+/// A callback waits for what can only end after it.
+class RESILIN_API WouldBlockError : public DistError {
+  using DistError::DistError;
+};
+
 /// A bug of the engine itself; only RESILIN_ASSERT throws it.
 class RESILIN_API InternalError : public Error {
   using Error::Error;

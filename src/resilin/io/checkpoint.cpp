@@ -11,7 +11,7 @@
 #include "resilin/base/hash.h"
 #include "resilin/base/json.h"
 #include "resilin/base/log.h"
-#include "resilin/io/row_major.h"
+#include "resilin/tensor/row_major.h"
 
 namespace resilin {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "resilin/base/file.h"
-#include "resilin/io/row_major.h"
+#include "resilin/tensor/row_major.h"
 #include "resilin/io/safetensors_header.h"
 
 namespace resilin {

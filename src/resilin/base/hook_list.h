@@ -1,4 +1,4 @@
-// src/resilin/autograd/hook_list.h -- an ordered list of hooks and the handle that takes one out again.
+// src/resilin/base/hook_list.h -- an ordered list of hooks and the handle that takes one out again.
 #pragma once
 
 #include <cstdint>
