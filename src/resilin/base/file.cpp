@@ -58,6 +58,14 @@ std::string parent_folder(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string program_folder(const char* operation) {
+  std::string program(4096, '\0');
+  const ssize_t length = readlink("/proc/self/exe", program.data(), program.size());
+  if (length < 0) throw failure(operation, "/proc/self/exe", errno);
+  program.resize(static_cast<std::size_t>(length));
+  return parent_folder(program);
+}
+
 void write_all(const std::string& path, const Descriptor& file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(file.get(), bytes.data(), bytes.size());
@@ -130,12 +138,14 @@ std::string code_folder() {
   }
   // The loader gives a program's own name as it was started, maybe by a path or found in PATH; /proc knows the file.
   const std::string name = info.dli_fname;
-  if (name.find('/') != std::string::npos) return parent_folder(name);
-  std::string program(4096, '\0');
-  const ssize_t length = readlink("/proc/self/exe", program.data(), program.size());
-  if (length < 0) throw failure("code_folder", "/proc/self/exe", errno);
-  program.resize(static_cast<std::size_t>(length));
-  return parent_folder(program);
+  return name.find('/') != std::string::npos ? parent_folder(name) : program_folder("code_folder");
+}
+
+std::string plugin_path(const std::string& file) {
+  const std::string beside = cat(code_folder(), "/", file);
+  if (access(beside.c_str(), R_OK) == 0) return beside;
+  const std::string beside_program = cat(program_folder("plugin_path"), "/", file);
+  return access(beside_program.c_str(), R_OK) == 0 ? beside_program : beside;
 }
 
 MappedFile::MappedFile(const std::string& path, MapAccess access) {

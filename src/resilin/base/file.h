@@ -24,6 +24,9 @@ void ensure_directory(const std::string& path);
 /// The folder of the library or program that holds this code; plug-ins and the kernel pack lie beside it.
 std::string code_folder();
 
+/// The path of a plug-in's file: beside this code, or else beside the program; when it is in neither place, where it should be beside this code.
+std::string plugin_path(const std::string& file);
+
 /// What may be done to mapped memory. CopyOnWrite: a page that is written becomes the process's own; the file never changes.
 enum class MapAccess { ReadOnly, CopyOnWrite };
 

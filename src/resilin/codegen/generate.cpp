@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "resilin/base/config.h"
 #include "resilin/base/file.h"
@@ -22,20 +21,9 @@ constexpr i64 kErrorBytes = 2048;
 constexpr char kAvx2Features[] = "+sse4.2,+avx2,+fma,+f16c";
 constexpr char kAvx512Features[] = "+sse4.2,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+evex512,-prefer-256-bit";
 
-std::string plugin_path() {
-  const std::string named = config::text("codegen.plugin");
-  if (!named.empty()) return named;
-  const std::string beside = cat(code_folder(), "/", kPluginFile);
-  if (access(beside.c_str(), R_OK) == 0) return beside;
-  std::array<char, 4096> program{};
-  const ssize_t length = readlink("/proc/self/exe", program.data(), program.size() - 1);
-  const std::string path(program.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
-  const std::string beside_program = cat(path.substr(0, path.find_last_of('/') + 1), kPluginFile);
-  return access(beside_program.c_str(), R_OK) == 0 ? beside_program : beside;
-}
-
 const CompilerTable* open_plugin() {
-  const std::string path = plugin_path();
+  const std::string named = config::text("codegen.plugin");
+  const std::string path = named.empty() ? plugin_path(kPluginFile) : named;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const reason = dlerror();
