@@ -2,6 +2,7 @@
 #include "resilin/dist/environment.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <vector>
@@ -39,6 +40,19 @@ TEST_CASE("the machine's clock goes on and its random numbers differ") {
   const std::chrono::nanoseconds before = machine_clock().now();
   CHECK(machine_clock().now() >= before);
   CHECK(machine_random().next() != machine_random().next());
+}
+
+TEST_CASE("variables of a scope are put back") {
+  setenv("RESILIN_TEST_SCOPED", "before", 1);
+  unsetenv("RESILIN_TEST_ABSENT");
+  {
+    const ScopedVariables scoped({{"RESILIN_TEST_SCOPED", "within"}, {"RESILIN_TEST_ABSENT", "here"}});
+    CHECK(environment_variable("RESILIN_TEST_SCOPED") == "within");
+    CHECK(environment_variable("RESILIN_TEST_ABSENT") == "here");
+  }
+  CHECK(environment_variable("RESILIN_TEST_SCOPED") == "before");
+  CHECK_FALSE(environment_variable("RESILIN_TEST_ABSENT").has_value());
+  unsetenv("RESILIN_TEST_SCOPED");
 }
 
 }  // namespace resilin::dist

@@ -2,7 +2,6 @@
 #include "resilin/dist/environment.h"
 
 #include <cstdlib>
-#include <map>
 #include <random>
 #include <thread>
 #include <utility>
@@ -91,6 +90,23 @@ std::optional<std::string> environment_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return value;
+}
+
+ScopedVariables::ScopedVariables(const std::map<std::string, std::string>& values) {
+  for (const auto& [name, value] : values) {
+    before_[name] = environment_variable(name);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+ScopedVariables::~ScopedVariables() {
+  for (const auto& [name, value] : before_) {
+    if (value) {
+      setenv(name.c_str(), value->c_str(), 1);
+    } else {
+      unsetenv(name.c_str());
+    }
+  }
 }
 
 std::unique_ptr<Executor> make_thread_executor(Clock& clock) { return std::make_unique<ThreadExecutor>(clock); }

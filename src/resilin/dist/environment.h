@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,18 @@ RESILIN_API std::chrono::nanoseconds wall_clock_now();
 RESILIN_API Random& machine_random();
 /// The value of an environment variable of this process; nothing when it is not set.
 RESILIN_API std::optional<std::string> environment_variable(const std::string& name);
+/// Variables of this process's environment for the length of a scope; then they are what they were. No other thread may look at the
+/// environment meanwhile.
+class ScopedVariables {
+ public:
+  explicit ScopedVariables(const std::map<std::string, std::string>& values);
+  ~ScopedVariables();
+  ScopedVariables(const ScopedVariables&) = delete;
+  ScopedVariables& operator=(const ScopedVariables&) = delete;
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
 /// A thread of its own that ends with the object; tasks that have not begun by then are dropped.
 RESILIN_API std::unique_ptr<Executor> make_thread_executor(Clock& clock);
 
