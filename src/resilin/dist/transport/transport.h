@@ -34,7 +34,8 @@ constexpr std::uint64_t pack_tag(const Tag& tag, int sender) {
 /// Why a request did not do what it was asked for.
 enum class TransferFault : std::uint8_t { None, PeerLost, TooLong, Cancelled };
 
-/// What the requests of one moment have in common; it must outlive them. `open` falls to 0 when all have ended, well or not.
+/// What the requests of one moment have in common; it must outlive them. Each send and receive adds one to `open` and each end, which may come
+/// before the call returns, takes one away.
 struct Pending {
   int open = 0;
   TransferFault fault = TransferFault::None;  // of the first that failed
@@ -56,7 +57,8 @@ struct Pending {
 struct TransportEvents {
   /// A note of `peer` has come, in the order of its sending.
   std::function<void(int peer, std::string_view bytes)> note;
-  /// The engine has found out that a peer is gone or cannot be reached; its requests end as PeerLost. Once a peer.
+  /// The engine has found out that a peer is gone or cannot be reached, or `give_up` has said so; its requests end as PeerLost. Once a peer,
+  /// after the notes that came before.
   std::function<void(int peer, const std::string& why)> lost;
 };
 
@@ -66,7 +68,7 @@ inline constexpr std::size_t kMostNoteBytes = 4096;
 /// which are handed over as they come.
 ///
 /// Threads  one at a time, but for `wake`
-/// Errors   UnsupportedError and StoreError when it cannot be made or connected; nothing else throws: faults end requests
+/// Errors   UnsupportedError, StoreError and VersionError when it cannot be made or connected; nothing else throws: faults end requests
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -78,7 +80,8 @@ class Transport {
   /// Begins to connect to a peer's address; to itself too is possible. What is sent before the connection stands goes out once it does.
   virtual void connect(int peer, std::string_view address) = 0;
 
-  /// The bytes stay where they are and as they are until the request ends. No bytes are possible.
+  /// The bytes stay where they are and as they are until the request ends, which does not say that they have arrived: both sides go on with
+  /// progress until they know by other means. No bytes are possible.
   virtual void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) = 0;
   /// Takes a message of at most so many bytes; a longer one ends it as TooLong.
   virtual void receive(int peer, const Tag& tag, std::span<std::byte> bytes, Pending& pending) = 0;
@@ -87,13 +90,14 @@ class Transport {
 
   /// Does what can be done without waiting; true when something was done.
   virtual bool progress() = 0;
-  /// Ends all requests of a peer as PeerLost, as if the engine had found out.
+  /// Ends all requests of a peer as PeerLost, as if the engine had found out, at once or in the progress that follows; later ones end at once.
   virtual void give_up(int peer, const std::string& why) = 0;
-  /// Closes all connections by force and returns when every request has ended: nothing reads or writes the caller's memory any more. Only the
-  /// destructor is to be called after it.
+  /// Closes all connections by force and returns when every request has ended, as Cancelled where its peer is not lost: nothing reads or writes
+  /// the caller's memory any more. Nothing is told any more, and only the destructor is to be called after it.
   virtual void close() = 0;
 
-  /// Becomes readable when progress finds something to do, provided `arm` was called and said yes since the last progress.
+  /// Becomes readable when progress finds something to do, provided `arm` was called and said yes since the last progress. When `arm` says no,
+  /// there is something to do already.
   virtual int wake_descriptor() const = 0;
   virtual bool arm() = 0;
   /// Makes the descriptor readable, from any thread.
