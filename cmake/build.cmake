@@ -140,6 +140,23 @@ function(resilin_plugin_llvm)
   endif()
 endfunction()
 
+# resilin_plugin_ucx(<file>...) makes libresilin_ucx.so of files of src/resilin/dist/transport/ucx; nothing when the list is empty.
+function(resilin_plugin_ucx)
+  if(NOT ARGN)
+    return()
+  endif()
+  find_path(RESILIN_UCX_INCLUDE ucp/api/ucp.h REQUIRED)
+  find_library(RESILIN_UCP ucp REQUIRED)
+  find_library(RESILIN_UCS ucs REQUIRED)
+  list(TRANSFORM ARGN PREPEND src/resilin/dist/transport/ucx/)
+  add_library(resilin_ucx MODULE ${ARGN})
+  target_include_directories(resilin_ucx SYSTEM PRIVATE ${RESILIN_UCX_INCLUDE})
+  target_link_libraries(resilin_ucx PRIVATE resilin_flags ${RESILIN_UCP} ${RESILIN_UCS})
+  if(NOT RESILIN_SANITIZE)
+    target_link_options(resilin_ucx PRIVATE -Wl,-z,defs)  # it may not lean on libresilin
+  endif()
+endfunction()
+
 # resilin_tool(<file>...) makes the program `resilin` of files of tools/resilin; nothing when the list is empty.
 function(resilin_tool)
   if(NOT ARGN)
@@ -150,9 +167,11 @@ function(resilin_tool)
   set_target_properties(resilin_program PROPERTIES OUTPUT_NAME resilin)
   target_include_directories(resilin_program PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(resilin_program PRIVATE resilin_flags resilin)
-  if(TARGET resilin_llvm)
-    add_dependencies(resilin_program resilin_llvm)
-  endif()
+  foreach(plugin resilin_llvm resilin_ucx)
+    if(TARGET ${plugin})
+      add_dependencies(resilin_program ${plugin})
+    endif()
+  endforeach()
 endfunction()
 
 # resilin_kernel_pack(<file>...) makes the build's kernel pack by a program of files of tools/pack; nothing without the compiler plug-in.

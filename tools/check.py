@@ -90,6 +90,8 @@ def check_includes(path, lines, layers):
         bracket, name = match.groups()
         if re.match(r"llvm(-c)?/", name) and not path.startswith("src/resilin/codegen/llvm/"):
             report(path, number, "only src/resilin/codegen/llvm may include LLVM")
+        if re.match(r"uc[pst]/", name) and not path.startswith("src/resilin/dist/transport/ucx/"):
+            report(path, number, "only src/resilin/dist/transport/ucx may include UCX")
         if bracket == "<":
             continue
         parts = name.split("/")
@@ -191,19 +193,20 @@ def compare(path, line, name, names, present):
 def check_lists(all_files, layers):
     sources = [f for f in all_files if f.endswith(".cpp")]
 
-    def below(prefix, but="?"):
-        return [f[len(prefix):] for f in sources if f.startswith(prefix) and not f.startswith(but)]
+    def below(prefix, but=()):
+        return [f[len(prefix):] for f in sources if f.startswith(prefix) and not f.startswith(tuple(but))]
 
     with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as source:
         text = source.read()
-    plugin = "src/resilin/codegen/llvm/"
+    plugins = {"resilin_plugin_llvm": "src/resilin/codegen/llvm/", "resilin_plugin_ucx": "src/resilin/dist/transport/ucx/"}
     seen = []
     for arguments, line in listed(text, "resilin_sources"):
         folder, names = arguments[0], arguments[1:]
         seen.append(folder)
-        compare("CMakeLists.txt", line, folder, names, below(f"src/resilin/{folder}/", plugin))
-    for arguments, line in listed(text, "resilin_plugin_llvm"):
-        compare("CMakeLists.txt", line, "codegen/llvm", arguments, below(plugin))
+        compare("CMakeLists.txt", line, folder, names, below(f"src/resilin/{folder}/", plugins.values()))
+    for function, folder in plugins.items():
+        for arguments, line in listed(text, function):
+            compare("CMakeLists.txt", line, function, arguments, below(folder))
     for arguments, line in listed(text, "resilin_tool"):
         compare("CMakeLists.txt", line, "tools/resilin", arguments, below("tools/resilin/"))
     for arguments, line in listed(text, "resilin_kernel_pack"):

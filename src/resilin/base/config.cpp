@@ -46,6 +46,8 @@ constexpr KnobRow kRows[] = {
      nullptr},
     {"codegen.target", KnobKind::Choice, "auto", "auto|avx2|avx512", "Instruction set of generated kernels; auto asks the processor.",
      nullptr},
+    {"dist.ucx_plugin", KnobKind::Text, "", "", "File of the UCX plug-in; empty is libresilin_ucx.so beside the library or the program.",
+     nullptr},
     {"log.level", KnobKind::Choice, "warning", "error|warning|info|debug", "Messages of this level and above go to stderr.", nullptr},
     {"recorder.dir", KnobKind::Text, "", "", "Folder of the ranks' last events, in memory; empty is /dev/shm/resilin-UID.",
      default_recorder_folder},

@@ -1,0 +1,195 @@
+// src/resilin/dist/transport/ucx.cpp -- a Transport by the functions of the UCX plug-in.
+#include "resilin/dist/transport/ucx.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#include <net/if.h>
+
+#include "resilin/base/error.h"
+#include "resilin/base/text.h"
+#include "resilin/dist/environment.h"
+#include "resilin/dist/transport/address.h"
+#include "resilin/dist/transport/plugin.h"
+
+namespace resilin::dist {
+namespace {
+
+/// UCX may end the process when it runs out of descriptors.
+constexpr std::size_t kSpareDescriptors = 64;
+/// How long `close` waits for peers that have not come as far as to be connected.
+constexpr std::chrono::nanoseconds kLongestFarewell = std::chrono::milliseconds(300);
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 16;
+
+std::size_t open_descriptors() {
+  DIR* const folder = opendir("/proc/self/fd");
+  if (folder == nullptr) throw UnsupportedError("ucx: /proc/self/fd cannot be read; descriptors to spare must be counted there");
+  std::size_t count = 0;
+  while (const dirent* const entry = readdir(folder)) count += entry->d_name[0] != '.' ? 1 : 0;
+  closedir(folder);
+  return count - 1;  // without that of the folder itself
+}
+
+void require_descriptors(std::size_t needed) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t open = open_descriptors();
+  if (limit.rlim_cur == RLIM_INFINITY || open + needed <= limit.rlim_cur) return;
+  throw UnsupportedError(cat("ucx: too few file descriptors: ", open, " are open, ", needed, " more may be needed, the limit is ",
+                             static_cast<std::uint64_t>(limit.rlim_cur), "; ulimit -n must allow ", open + needed));
+}
+
+template <class Fill>
+std::string filled(Fill fill) {
+  std::string text(kMostTextBytes, '\0');
+  text.resize(std::min(fill(text.data(), text.size()), text.size()));
+  return text;
+}
+
+/// Whether the words of `lanes` include this one.
+bool has_lane(std::string_view lanes, std::string_view lane) { return cat(" ", lanes, " ").find(cat(" ", lane, " ")) != std::string::npos; }
+
+class UcxTransport final : public Transport {
+ public:
+  UcxTransport(const UcxTable& table, const UcxOptions& options, TransportEvents events)
+      : table_(table), options_(options), events_(std::move(events)) {
+    require_descriptors(kSpareDescriptors);
+    const UcxSettings settings = {options_.shared_memory ? "posix,tcp" : "tcp", options_.interface.c_str()};
+    UcxError error{};
+    worker_ = table_.make(&settings, &error);
+    if (worker_ == nullptr) throw UnsupportedError(cat("ucx: ", error.text, "; the transports must be there and allowed"));
+  }
+  ~UcxTransport() override { close(); }
+  UcxTransport(const UcxTransport&) = delete;
+  UcxTransport& operator=(const UcxTransport&) = delete;
+
+  std::string address() const override {
+    TransportAddress address{engine(), own_place(), ""};
+    address.bytes = filled([&](char* bytes, std::size_t most) { return table_.address(worker_, bytes, most); });
+    return pack_address(address);
+  }
+  void join(int rank, int size) override {
+    RESILIN_ASSERT(size_ == 0 && size >= 1 && size <= kMostRanks && rank >= 0 && rank < size, cat("rank ", rank, " of ", size));
+    require_descriptors(kSpareDescriptors + static_cast<std::size_t>(size));
+    rank_ = rank;
+    size_ = size;
+    table_.join(worker_, rank, size);
+  }
+  void connect(int peer, std::string_view bytes) override {
+    RESILIN_ASSERT(peer >= 0 && peer < size_, cat("peer ", peer, " of ", size_));
+    const TransportAddress address = unpack_address(bytes, peer, engine());
+    UcxError error{};
+    if (table_.connect(worker_, peer, address.bytes.data(), address.bytes.size(), &error) != 0) {
+      throw StoreError(
+          cat("ucx: rank ", peer, " cannot be connected: ", error.text, "; ", "its interface must be reachable from ", options_.interface));
+    }
+    require_lanes(peer, address.place);
+  }
+
+  void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) override {
+    const UcxMessage message = {peer, pack_tag(tag, rank_), const_cast<std::byte*>(bytes.data()), bytes.size()};
+    table_.send(worker_, &message, &pending);
+  }
+  void receive(int peer, const Tag& tag, std::span<std::byte> bytes, Pending& pending) override {
+    const UcxMessage message = {peer, pack_tag(tag, peer), bytes.data(), bytes.size()};
+    table_.receive(worker_, &message, &pending);
+  }
+  void send_note(int peer, std::string_view bytes) override {
+    RESILIN_ASSERT(bytes.size() <= kMostNoteBytes, cat("a note of ", bytes.size(), " bytes"));
+    table_.send_note(worker_, peer, bytes.data(), bytes.size());
+  }
+
+  bool progress() override {
+    bool moved = table_.progress(worker_) != 0;
+    UcxEvent event{};
+    // An event may close the transport.
+    while (!closed_ && table_.next_event(worker_, &event) != 0) {
+      moved = true;
+      tell(event);
+    }
+    return moved;
+  }
+  void give_up(int peer, const std::string& why) override { table_.give_up(worker_, peer, why.c_str()); }
+  void close() override;
+
+  int wake_descriptor() const override { return table_.wake_descriptor(worker_); }
+  bool arm() override { return table_.arm(worker_) != 0; }
+  void wake() override { table_.wake(worker_); }
+
+  std::string lanes(int peer) const override {
+    return read_lanes(filled([&](char* text, std::size_t most) { return table_.lanes(worker_, peer, text, most); }));
+  }
+
+ private:
+  std::string engine() const { return cat("ucx ", table_.engine_version()); }
+  void require_lanes(int peer, std::uint64_t place) const;
+  void tell(const UcxEvent& event);
+
+  const UcxTable& table_;
+  const UcxOptions options_;
+  const TransportEvents events_;
+  UcxWorker* worker_ = nullptr;
+  int rank_ = -1;
+  int size_ = 0;
+  bool closed_ = false;
+};
+
+/// UCX takes any setting without a word and goes other ways when one has no effect.
+void UcxTransport::require_lanes(int peer, std::uint64_t place) const {
+  const std::string made_of = lanes(peer);
+  const bool shares_memory = options_.shared_memory && place == own_place();
+  const std::string wanted = shares_memory ? "posix" : cat("tcp/", options_.interface);
+  if (has_lane(made_of, wanted)) return;
+  throw StoreError(cat("ucx: the connection to rank ", peer, " has the lanes \"", made_of, "\"; ", wanted, " must be among them",
+                       shares_memory ? ", since both ranks are of one host" : ""));
+}
+
+void UcxTransport::tell(const UcxEvent& event) {
+  const std::string_view bytes(event.bytes, event.count);
+  if (event.lost != 0) {
+    if (events_.lost) events_.lost(event.peer, std::string(bytes));
+  } else if (events_.note) {
+    events_.note(event.peer, bytes);
+  }
+}
+
+/// Peers that still connect get the time to end that: see ucx::Worker.
+void UcxTransport::close() {
+  if (closed_) return;
+  closed_ = true;
+  const std::chrono::nanoseconds last = machine_clock().now() + kLongestFarewell;
+  while (table_.connecting_peers(worker_) != 0 && machine_clock().now() < last) table_.progress(worker_);
+  table_.destroy(std::exchange(worker_, nullptr));
+}
+
+}  // namespace
+
+std::string read_lanes(std::string_view printed) {
+  std::string lanes;
+  for (std::size_t at = printed.find("lane["); at != std::string_view::npos; at = printed.find("lane[", at + 1)) {
+    // "lane[0]:  2:tcp/lo.0 md[1] ...", of which "tcp/lo" is wanted.
+    std::string_view rest = printed.substr(at, printed.find('\n', at) - at);
+    rest.remove_prefix(std::min(rest.size(), rest.find(':') + 1));
+    rest.remove_prefix(std::min(rest.size(), rest.find(':') + 1));
+    std::string_view lane = rest.substr(0, rest.find(' '));
+    lane = lane.substr(0, lane.rfind('.'));
+    if (lane.ends_with("/memory")) lane.remove_suffix(std::string_view("/memory").size());
+    if (!lane.empty() && !has_lane(lanes, lane)) lanes += lanes.empty() ? std::string(lane) : cat(" ", lane);
+  }
+  return lanes;
+}
+
+TransportMaker ucx_transport(const UcxOptions& options) {
+  if (if_nametoindex(options.interface.c_str()) == 0) {
+    throw UnsupportedError(cat("ucx: there is no network interface \"", options.interface, "\"; it must be one of this host's"));
+  }
+  const UcxTable& table = ucx_plugin();
+  return [&table, options](TransportEvents events) -> std::unique_ptr<Transport> {
+    return std::make_unique<UcxTransport>(table, options, std::move(events));
+  };
+}
+
+}  // namespace resilin::dist
