@@ -15,11 +15,11 @@ TEST_CASE("a plan is read as it is written") {
   const ChaosPlan plan = parse_chaos("kill:2@50;stop:1@80,3s;stop:0@5,250ms;seed=7");
   REQUIRE(plan.faults.size() == 3);
   CHECK(plan.seed == 7);
-  CHECK(plan.faults[0].kind == Fault::Kind::Kill);
+  CHECK(plan.faults[0].kind == ChaosFault::Kind::Kill);
   CHECK(plan.faults[0].rank == 2);
   CHECK(plan.faults[0].step == 50);
   CHECK(plan.faults[0].text == "kill:2@50");
-  CHECK(plan.faults[1].kind == Fault::Kind::Stop);
+  CHECK(plan.faults[1].kind == ChaosFault::Kind::Stop);
   CHECK(plan.faults[1].pause == std::chrono::seconds(3));
   CHECK(plan.faults[2].pause == std::chrono::milliseconds(250));
   CHECK(parse_chaos("").faults.empty());

@@ -35,18 +35,18 @@ std::chrono::nanoseconds parse_pause(std::string_view text, std::string_view par
   return pause;
 }
 
-Fault parse_fault(std::string_view part) {
+ChaosFault parse_fault(std::string_view part) {
   const std::size_t colon = part.find(':');
   const std::size_t at = part.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) refuse(part);
-  Fault fault;
+  ChaosFault fault;
   fault.text = part;
   const std::string_view kind = part.substr(0, colon);
   std::string_view step = part.substr(at + 1);
   if (kind == "stop") {
     const std::size_t comma = step.find(',');
     if (comma == std::string_view::npos) refuse(part);
-    fault.kind = Fault::Kind::Stop;
+    fault.kind = ChaosFault::Kind::Stop;
     fault.pause = parse_pause(step.substr(comma + 1), part);
     step = step.substr(0, comma);
   } else if (kind != "kill") {

@@ -12,7 +12,7 @@
 namespace resilin::dist {
 
 /// One fault: SIGKILL or SIGSTOP for a rank when it reports a step.
-struct Fault {
+struct ChaosFault {
   enum class Kind { Kill, Stop };
   Kind kind = Kind::Kill;
   i64 rank = 0;
@@ -22,7 +22,7 @@ struct Fault {
 };
 
 struct ChaosPlan {
-  std::vector<Fault> faults;
+  std::vector<ChaosFault> faults;
   std::uint64_t seed = 0;
 
   /// Where in a step of this length the fault strikes: the same for the same seed.

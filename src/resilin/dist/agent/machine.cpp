@@ -228,11 +228,11 @@ void AgentMachine::kill_all() {
 void AgentMachine::plan_faults(i64 number) {
   const Slot& slot = slots_[static_cast<std::size_t>(number)];
   for (std::size_t i = 0; i < options_.chaos.faults.size(); ++i) {
-    const Fault& fault = options_.chaos.faults[i];
+    const ChaosFault& fault = options_.chaos.faults[i];
     if (fault_planned_[i] || fault.rank != rank_of(number) || slot.step < fault.step) continue;
     fault_planned_[i] = true;
     const Moment due = now_ + options_.chaos.delay(i, median_step(slot));
-    const bool kills = fault.kind == Fault::Kind::Kill;
+    const bool kills = fault.kind == ChaosFault::Kind::Kill;
     strikes_.push_back({due, number, slot.life, kills ? SIGKILL : SIGSTOP, fault.text});
     if (!kills) strikes_.push_back({due + fault.pause, number, slot.life, SIGCONT, fault.text});
   }
