@@ -17,7 +17,7 @@ void World::on(Disturb&) {
   --faults_left_;
   Rank& victim = *live[chance_.below(live.size())];
   Rank& other = *live[chance_.below(live.size())];
-  switch (chance_.below(9)) {
+  switch (chance_.below(10)) {
     case 0:
     case 1:
       tell(cat("fault: instance ", victim.instance, " is killed"));
@@ -36,6 +36,10 @@ void World::on(Disturb&) {
       tell("fault: the store's requests and answers get lost");
       break;
     case 7: stop_store(); break;
+    case 8:
+      victim.mesh_fails = true;
+      tell(cat("fault: the next mesh of instance ", victim.instance, " cannot be made"));
+      break;
     default: {
       Chief& chief = *chiefs_[chance_.below(chiefs_.size())];
       chief.client.stopped_until_us = now_us_ + chance_.between(50, 3000) * kMs;

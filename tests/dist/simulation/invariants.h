@@ -16,7 +16,8 @@ namespace resilin::dist::simulation {
 
 /// I1 one decision per uuid. I2 COMMIT implies all READY. I3 an instance's generation grows; one generation names one list. I4 cur moves from
 /// base to new, and the new list holds a member of base that wrote READY. I5 no Work or vote of a generation succeeds on a member after its
-/// READY, and only with the parts of all. I6 the applied steps of any two instances are prefixes of one another.
+/// READY, and only with the parts of all. I6 the applied steps of any two instances are prefixes of one another. Besides, M1 a peer is connected
+/// to at the address that it has in this attempt, M2 a mesh that is prepared is dropped or installed, once, before the next one.
 class Invariants {
  public:
   /// The first violation; empty while all hold.

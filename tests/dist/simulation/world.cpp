@@ -14,6 +14,8 @@ constexpr std::uint64_t kFirstSize = 3;
 constexpr std::uint64_t kMs = 1000;
 constexpr std::uint64_t kFirstChief = 1'000'000;  // connections of Coordinators begin here, those of ranks are their instances
 
+std::string address_in(std::uint64_t uuid, std::uint64_t instance) { return cat("address of ", instance, " in attempt ", uuid); }
+
 }  // namespace
 
 std::uint64_t Chance::next() {
@@ -273,7 +275,7 @@ void World::start_rank() {
   ranks_.push_back(std::make_unique<Rank>(ranks_.size() + 1, fault_));
   Rank& rank = *ranks_.back();
   tell(cat("instance ", rank.instance, " starts"));
-  step(rank, member_event::Started{cat("address of ", rank.instance)});
+  step(rank, member_event::Started{});
   later(0, Beat{rank.instance});
 }
 
@@ -298,7 +300,12 @@ void World::act(Rank& rank, MemberAction& action) {
   std::visit(
       Overloaded{
           [&](member_action::AskStore& ask_store) { ask(rank.client, ask_store.id, std::move(ask_store.request)); },
+          [&](member_action::ForgetStore& forget) { rank.client.open.erase(forget.id); },
+          [&](member_action::PrepareMesh& order) { prepare(rank, order.attempt); },
           [&](member_action::Connect& connect) {
+            if (connect.address != address_in(connect.uuid, connect.peer.instance)) {
+              invariants_.fail(cat("M1: instance ", rank.instance, " connects to \"", connect.address, "\" in attempt ", connect.uuid));
+            }
             rank.side_peers = rank.member.attempt().handles;
             send(rank, connect.peer.instance, member_event::HelloHeard{rank.instance, connect.uuid, connect.generation, connect.digest});
           },
@@ -307,11 +314,13 @@ void World::act(Rank& rank, MemberAction& action) {
             const std::string blob = rank.votes.close_admission();
             later(is_slow ? delay_us() * 4 : 1, ToMember{rank.instance, member_event::AdmissionClosed{close.uuid, blob}});
           },
-          [&](member_action::OpenAdmission&) { act(rank, rank.votes.open_admission()); }, [&](member_action::DropMesh&) {},
+          [&](member_action::OpenAdmission&) { act(rank, rank.votes.open_admission()); },
+          [&](member_action::DropMesh& drop) { end_mesh(rank, drop.uuid); },
           [&](member_action::TellPeers& tell_peers) { send_all(rank, rank.side_peers, member_event::DecisionHeard{tell_peers.attempt}); },
           [&](member_action::Install& install) {
             tell(
                 cat("instance ", rank.instance, " installs generation ", install.attempt.generation, " of attempt ", install.attempt.uuid));
+            end_mesh(rank, install.attempt.uuid);
             invariants_.installed(rank.instance, install.before, install.attempt);
             rank.peers = install.attempt.handles;
             if (rank_of(rank.peers, rank.instance) < 0)
@@ -333,6 +342,22 @@ void World::act(Rank& rank, MemberAction& action) {
             crash(rank);
           }},
       action);
+}
+
+void World::prepare(Rank& rank, const Attempt& attempt) {
+  if (rank.mesh != 0) invariants_.fail(cat("M2: instance ", rank.instance, " has the mesh of attempt ", rank.mesh, " beside another"));
+  rank.mesh = attempt.uuid;
+  const std::uint64_t takes_us = chance_.one_in(4) ? delay_us() * 4 : delay_us() / 4;
+  if (std::exchange(rank.mesh_fails, false)) {
+    return later(takes_us, ToMember{rank.instance, member_event::MeshFailed{attempt.uuid, "as the schedule wants"}});
+  }
+  const std::string address = address_in(attempt.uuid, rank.instance);
+  later(takes_us, ToMember{rank.instance, member_event::MeshPrepared{attempt.uuid, address}});
+}
+
+void World::end_mesh(Rank& rank, std::uint64_t uuid) {
+  if (rank.mesh != uuid) invariants_.fail(cat("M2: instance ", rank.instance, " ends the mesh of attempt ", uuid, " and has ", rank.mesh));
+  rank.mesh = 0;
 }
 
 void World::act(Rank& rank, const std::vector<StepAction>& actions) {

@@ -86,9 +86,11 @@ class World {
     Member member;
     StepVotes votes;
     std::uint64_t attempt_since_us = 0;
-    bool installs = false;  // the outcome of an install is being applied
-    Handles peers;          // of the installed generation
-    Handles side_peers;     // of the attempt
+    bool installs = false;    // the outcome of an install is being applied
+    std::uint64_t mesh = 0;   // the attempt whose mesh this rank has beside the installed one
+    bool mesh_fails = false;  // the next one
+    Handles peers;            // of the installed generation
+    Handles side_peers;       // of the attempt
   };
   struct Chief {
     Chief(CoordinatorOptions options) : coordinator(options) {}
@@ -172,6 +174,8 @@ class World {
   void step(Rank& rank, const MemberEvent& event);
   void act(Rank& rank, MemberAction& action);
   void act(Rank& rank, const std::vector<StepAction>& actions);
+  void prepare(Rank& rank, const Attempt& attempt);
+  void end_mesh(Rank& rank, std::uint64_t uuid);
   void step(Chief& chief, const CoordinatorEvent& event);
   void ask(Client& client, std::uint64_t id, Request request);
   void send(Rank& from, std::uint64_t to, Frame frame);

@@ -40,16 +40,27 @@ void Member::ask_about(std::uint64_t uuid, Purpose purpose, Request request) {
   out_.push_back(action::AskStore{last_id_, std::move(request)});
 }
 
+void Member::forget(const std::function<bool(const Asked&)>& is_idle) {
+  for (std::map<std::uint64_t, Asked>::iterator at = asked_.begin(); at != asked_.end();) {
+    if (is_idle(at->second)) {
+      out_.push_back(action::ForgetStore{at->first});
+      at = asked_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
 void Member::leave(const std::string& text, bool store_is_gone) {
   phase_ = Phase::Gone;
+  forget([](const Asked& asked) { return asked.purpose == Purpose::Follow || waits_for_attempt(asked.purpose); });
   asked_.clear();
   out_.push_back(action::Leave{store_is_gone, text});
 }
 
 // ---- following the lineage
 
-void Member::handle(const Started& event) {
-  address_ = event.address;
+void Member::handle(const Started&) {
   if (!options_.follows) return;
   plan_version_ = current_version_ = revoke_version_ = kNoVersion;
   announce();
@@ -59,11 +70,12 @@ void Member::handle(const Started& event) {
 void Member::announce() { ask(Purpose::Tell, {.op = StoreOp::Append, .keys = {kJoinersKey}, .bytes = eight_bytes(options_.instance)}); }
 
 void Member::follow() {
+  // One that waits for another generation's revocation.
+  forget([](const Asked& asked) { return asked.purpose == Purpose::Follow; });
   ask(Purpose::Follow, {.op = StoreOp::Watch,
                         .keys = {kPlanKey, kCurrentKey, revoke_key(generation_)},
                         .versions = {plan_version_, current_version_, revoke_version_},
                         .wait_ms = options_.watch_ms});
-  follow_id_ = last_id_;
 }
 
 void Member::followed(const Reply& reply) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -75,6 +76,9 @@ class Member {
     Tidy,
     LastOne
   };
+  static bool waits_for_attempt(Purpose purpose) {
+    return purpose == Purpose::Addresses || purpose == Purpose::Readies || purpose == Purpose::Watch;
+  }
   struct Asked {
     Purpose purpose = Purpose::Tell;
     std::uint64_t uuid = 0;
@@ -85,6 +89,8 @@ class Member {
   void handle(const member_event::StoreReplied& event);
   void handle(const member_event::StoreLost& event);
   void handle(const member_event::StoreBack& event);
+  void handle(const member_event::MeshPrepared& event);
+  void handle(const member_event::MeshFailed& event);
   void handle(const member_event::AdmissionClosed& event);
   void handle(const member_event::HelloHeard& event);
   void handle(const member_event::PeerUnreachable& event);
@@ -95,6 +101,7 @@ class Member {
 
   void ask(Purpose purpose, Request request) { ask_about(uuid_, purpose, std::move(request)); }
   void ask_about(std::uint64_t uuid, Purpose purpose, Request request);
+  void forget(const std::function<bool(const Asked&)>& is_idle);
   void answer(const Asked& asked, const Reply& reply);
   void announce();
   void follow();
@@ -116,7 +123,7 @@ class Member {
   void watch_decision();
   void see_decision(const StoreValue& value);
   void resolve_by_current(const StoreValue& value);
-  void propose_abort(AbortReason reason, std::vector<std::uint64_t> culprits, std::vector<Pair> pairs = {});
+  void propose_abort(AbortReason reason, std::vector<std::uint64_t> culprits, std::vector<Pair> pairs = {}, std::string text = {});
   void ask_who_is_missing();
   void blame(const Reply& reply);
   void learn(const Attempt& decision);
@@ -130,7 +137,6 @@ class Member {
 
   MemberOptions options_;
   Phase phase_ = Phase::Idle;
-  std::string address_;
   std::uint64_t generation_ = 0;
   std::uint64_t now_ms_ = 0;
   std::vector<MemberAction> out_;  // of this step
@@ -144,9 +150,8 @@ class Member {
   std::uint64_t plan_version_ = 0;
   std::uint64_t current_version_ = 0;
   std::uint64_t revoke_version_ = 0;
-  std::uint64_t follow_id_ = 0;  // the request that counts
-  std::uint64_t pursued_ = 0;    // the plan's uuid that was begun last
-  bool is_revoked_ = false;      // the installed generation
+  std::uint64_t pursued_ = 0;  // the plan's uuid that was begun last
+  bool is_revoked_ = false;    // the installed generation
 
   // The attempt.
   std::uint64_t uuid_ = 0;
@@ -156,6 +161,7 @@ class Member {
   std::uint64_t attempt_version_ = 0;  // of try/U while it is open
   std::uint64_t deadline_ms_ = 0;
   std::set<std::uint64_t> heard_;  // peers that answered
+  bool has_mesh_ = false;          // PrepareMesh was said
   bool closes_admission_ = false;
   bool abort_asked_ = false;
   std::optional<std::uint64_t> grace_ends_ms_;  // the store is away while this member is promised

@@ -14,11 +14,13 @@ namespace action = member_action;
 
 namespace {
 
+constexpr std::size_t kMostTextBytes = 256;
+
 std::string text_of(const Attempt& abort) {
   std::string text = cat("attempt ", abort.uuid, " was aborted: ", enum_name(abort.reason));
   if (!abort.culprits.empty()) text += cat(": instances ", abort.culprits);
   for (const Pair& pair : abort.pairs) text += cat(": instance ", pair.first, " cannot reach ", pair.second);
-  return text;
+  return abort.text.empty() ? text : cat(text, ": ", abort.text);
 }
 
 Request remove_keys(const std::vector<std::string>& keys) {
@@ -42,7 +44,7 @@ void Member::handle(const StoreReplied& event) {
   if (event.reply.status == StoreStatus::Invalid) throw StoreError(cat("reconfigure: the store refused a request: ", event.reply.error));
   grace_ends_ms_.reset();
   if (asked.purpose == Purpose::Follow) {
-    if (event.id == follow_id_) followed(event.reply);
+    followed(event.reply);
   } else if (asked.purpose == Purpose::Tidy || asked.purpose == Purpose::LastOne || asked.uuid == uuid_) {
     answer(asked, event.reply);
   }
@@ -92,7 +94,7 @@ void Member::begin(std::uint64_t uuid) {
   wanted_.reset();
   attempt_ = {};
   heard_.clear();
-  closes_admission_ = abort_asked_ = false;
+  closes_admission_ = abort_asked_ = has_mesh_ = false;
   deadline_ms_ = now_ms_ + options_.attempt_timeout_ms;
   phase_ = Phase::Open;
   read();
@@ -142,9 +144,20 @@ void Member::join(const Attempt& attempt, std::uint64_t version) {
   const bool is_fit = rank >= 0 && attempt.handles[static_cast<std::size_t>(rank)] == handle() && attempt.generation > generation_;
   if (!is_fit) return propose_abort(AbortReason::StaleHandle, {options_.instance});
   watch_decision();
-  ask(Purpose::Tell, write_once(address_key(uuid_, options_.instance), address_));
-  if (attempt.handles.size() == 1) return advance();
+  has_mesh_ = true;
+  out_.push_back(action::PrepareMesh{attempt_});
+}
+
+void Member::handle(const MeshPrepared& event) {
+  if (phase_ != Phase::Joined || event.uuid != uuid_) return;
+  ask(Purpose::Tell, write_once(address_key(uuid_, options_.instance), event.address));
+  if (attempt_.handles.size() == 1) return advance();
   await_addresses();
+}
+
+void Member::handle(const MeshFailed& event) {
+  if (!is_in_attempt() || event.uuid != uuid_) return;
+  propose_abort(AbortReason::NoMesh, {options_.instance}, {}, event.text.substr(0, kMostTextBytes));
 }
 
 std::vector<std::string> Member::keys_of(std::string (*key)(std::uint64_t, std::uint64_t), bool with_mine) const {
@@ -156,7 +169,7 @@ std::vector<std::string> Member::keys_of(std::string (*key)(std::uint64_t, std::
 }
 
 void Member::await_addresses() {
-  ask(Purpose::Addresses, {.op = StoreOp::Get, .keys = keys_of(address_key, false), .wait_ms = options_.watch_ms});
+  ask(Purpose::Addresses, {.op = StoreOp::Get, .keys = keys_of(address_key, false), .wait_ms = options_.attempt_timeout_ms});
 }
 
 void Member::connect(const Reply& addresses) {
@@ -195,7 +208,7 @@ void Member::handle(const AdmissionClosed& event) {
 void Member::await_readies() {
   std::vector<std::string> keys = keys_of(ready_key, true);
   if (options_.fault == Fault::CommitEarly && keys.size() > 1) keys.pop_back();
-  ask(Purpose::Readies, {.op = StoreOp::Get, .keys = std::move(keys), .wait_ms = options_.watch_ms});
+  ask(Purpose::Readies, {.op = StoreOp::Get, .keys = std::move(keys), .wait_ms = options_.attempt_timeout_ms});
 }
 
 // ---- DECIDE
@@ -229,7 +242,7 @@ void Member::decide_again(const Reply& refused) {
   see_decision(refused.values[0]);
 }
 
-void Member::propose_abort(AbortReason reason, std::vector<std::uint64_t> culprits, std::vector<Pair> pairs) {
+void Member::propose_abort(AbortReason reason, std::vector<std::uint64_t> culprits, std::vector<Pair> pairs, std::string text) {
   if (!is_in_attempt() || abort_asked_) return;
   abort_asked_ = true;
   abort_ = attempt_;
@@ -237,6 +250,7 @@ void Member::propose_abort(AbortReason reason, std::vector<std::uint64_t> culpri
   abort_.reason = reason;
   abort_.culprits = std::move(culprits);
   abort_.pairs = std::move(pairs);
+  abort_.text = std::move(text);
   Request request{.op = StoreOp::Txn,
                   .compares = {{.key = try_key(uuid_), .version = attempt_version_}},
                   .writes = {{.key = try_key(uuid_), .bytes = encode(abort_)}}};
@@ -298,7 +312,7 @@ void Member::handle(const DecisionHeard& event) {
 
 void Member::learn(const Attempt& decision) {
   if (!is_in_attempt()) return;
-  out_.push_back(action::TellPeers{decision});
+  if (has_mesh_) out_.push_back(action::TellPeers{decision});
   if (decision.verdict == Verdict::Commit) return install(decision);
   const bool is_culprit = std::ranges::find(decision.culprits, options_.instance) != decision.culprits.end();
   tidy();
@@ -321,7 +335,7 @@ void Member::install(const Attempt& decision) {
 }
 
 void Member::conclude(const std::string& text) {
-  if (is_in_attempt()) out_.push_back(action::DropMesh{uuid_});
+  if (has_mesh_) out_.push_back(action::DropMesh{uuid_});
   if (closes_admission_) out_.push_back(action::OpenAdmission{generation_});
   out_.push_back(action::Finished{uuid_, Verdict::Abort, text});
   leave_attempt();
@@ -329,8 +343,9 @@ void Member::conclude(const std::string& text) {
 }
 
 void Member::leave_attempt() {
+  forget([](const Asked& asked) { return waits_for_attempt(asked.purpose); });
   phase_ = Phase::Idle;
-  closes_admission_ = false;
+  closes_admission_ = has_mesh_ = false;
   grace_ends_ms_.reset();
   uuid_ = 0;
   attempt_ = {};

@@ -11,12 +11,11 @@
 
 namespace resilin::dist {
 
-/// What happens to a member. Requests that it asks are repeated by their sender until they are answered; StoreLost says that it has given up
-/// for now, and no answer comes to anything asked before it unless the member is promised.
+/// What happens to a member. Requests that it asks are repeated by their sender until they are answered or forgotten, whatever becomes of the
+/// store meanwhile; StoreLost says that one could not be sent for some time, StoreBack that the store answers again.
 namespace member_event {
-struct Started {
-  std::string address;
-};
+/// The first event. One that follows the lineage announces itself then.
+struct Started {};
 /// The user's own list. It has no lineage.
 struct Reconfigure {
   std::uint64_t uuid = 0;
@@ -28,6 +27,16 @@ struct StoreReplied {
 };
 struct StoreLost {};
 struct StoreBack {};
+/// This member's end of the new mesh stands, as PrepareMesh asked, and peers reach it at this address.
+struct MeshPrepared {
+  std::uint64_t uuid = 0;
+  std::string address;
+};
+/// It cannot be made; `text` says why.
+struct MeshFailed {
+  std::uint64_t uuid = 0;
+  std::string text;
+};
 /// Admission is closed as CloseAdmission asked; nothing of the old generation succeeds from here on.
 struct AdmissionClosed {
   std::uint64_t uuid = 0;
@@ -64,14 +73,26 @@ struct TimePassed {
 }  // namespace member_event
 using MemberEvent =
     std::variant<member_event::Started, member_event::Reconfigure, member_event::StoreReplied, member_event::StoreLost,
-                 member_event::StoreBack, member_event::AdmissionClosed, member_event::HelloHeard, member_event::PeerUnreachable,
-                 member_event::DecisionHeard, member_event::GenerationFailed, member_event::Suspected, member_event::TimePassed>;
+                 member_event::StoreBack, member_event::MeshPrepared, member_event::MeshFailed, member_event::AdmissionClosed,
+                 member_event::HelloHeard, member_event::PeerUnreachable, member_event::DecisionHeard, member_event::GenerationFailed,
+                 member_event::Suspected, member_event::TimePassed>;
 
 /// What a member does.
+///
+/// Whoever holds the mesh sees PrepareMesh, then Connect for each peer, then CloseAdmission, then Install; or DropMesh after any of them but the
+/// last. DropMesh and Install end what PrepareMesh began, one of them once, unless Leave ends everything.
 namespace member_action {
 struct AskStore {
   std::uint64_t id = 0;
   Request request;
+};
+/// The answer to a request is of no interest any more: it need not be asked again.
+struct ForgetStore {
+  std::uint64_t id = 0;
+};
+/// Make this member's end of the attempt's mesh, beside the installed one, then say MeshPrepared or MeshFailed.
+struct PrepareMesh {
+  Attempt attempt;
 };
 /// Say hello to a peer on the new mesh.
 struct Connect {
@@ -86,14 +107,15 @@ struct CloseAdmission {
   std::uint64_t uuid = 0;
   std::uint64_t generation = 0;
 };
-/// The attempt came to nothing: the old generation is what it was.
+/// The attempt came to nothing after CloseAdmission: the old generation is what it was.
 struct OpenAdmission {
   std::uint64_t generation = 0;
 };
+/// The attempt came to nothing: close its mesh, made or not.
 struct DropMesh {
   std::uint64_t uuid = 0;
 };
-/// Tell all peers of the new mesh.
+/// Tell all peers of the new mesh, which DropMesh or Install follows at once.
 struct TellPeers {
   Attempt attempt;
 };
@@ -118,8 +140,9 @@ struct Leave {
   std::string text;
 };
 }  // namespace member_action
-using MemberAction = std::variant<member_action::AskStore, member_action::Connect, member_action::CloseAdmission,
-                                  member_action::OpenAdmission, member_action::DropMesh, member_action::TellPeers, member_action::Install,
-                                  member_action::Revoke, member_action::Finished, member_action::Leave>;
+using MemberAction =
+    std::variant<member_action::AskStore, member_action::ForgetStore, member_action::PrepareMesh, member_action::Connect,
+                 member_action::CloseAdmission, member_action::OpenAdmission, member_action::DropMesh, member_action::TellPeers,
+                 member_action::Install, member_action::Revoke, member_action::Finished, member_action::Leave>;
 
 }  // namespace resilin::dist

@@ -39,9 +39,10 @@ enum class Verdict { Open, Commit, Abort };
 constexpr std::array<std::string_view, 3> enum_names(Verdict*) { return {"open", "commit", "abort"}; }
 
 /// Why an attempt failed. Digest: two lists under one uuid. StaleHandle: a listed member has installed something newer. Stale: cur moved.
-enum class AbortReason { None, Digest, StaleHandle, Unreachable, Suspected, Timeout, Stale, NoOverlap, Withdrawn };
-constexpr std::array<std::string_view, 9> enum_names(AbortReason*) {
-  return {"none", "digest", "stale_handle", "unreachable", "suspected", "timeout", "stale", "no_overlap", "withdrawn"};
+/// NoMesh: a member could not make its end of the mesh.
+enum class AbortReason { None, Digest, StaleHandle, Unreachable, Suspected, Timeout, Stale, NoOverlap, Withdrawn, NoMesh };
+constexpr std::array<std::string_view, 10> enum_names(AbortReason*) {
+  return {"none", "digest", "stale_handle", "unreachable", "suspected", "timeout", "stale", "no_overlap", "withdrawn", "no_mesh"};
 }
 
 /// The value of try/U.
@@ -58,6 +59,7 @@ struct Attempt {
   AbortReason reason = AbortReason::None;
   std::vector<std::uint64_t> culprits = {};
   std::vector<Pair> pairs = {};
+  std::string text = {};  // what the one who aborted it has to say
   static constexpr auto fields() {
     return std::tuple{field("verdict", &Attempt::verdict),
                       field("uuid", &Attempt::uuid),
@@ -70,7 +72,8 @@ struct Attempt {
                       field("blobs", &Attempt::blobs),
                       field("reason", &Attempt::reason),
                       field("culprits", &Attempt::culprits),
-                      field("pairs", &Attempt::pairs)};
+                      field("pairs", &Attempt::pairs),
+                      field("text", &Attempt::text)};
   }
 };
 
