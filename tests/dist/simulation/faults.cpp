@@ -151,6 +151,9 @@ void World::check_end() {
     }
   }
   constexpr std::size_t kMostKeys = 80;
+  for (const std::string& key : store_.keys().list("revoke/")) {
+    if (key != revoke_key(invariants_.current().generation)) invariants_.fail(cat("L2: ", key, " is left in the store at the end"));
+  }
   if (store_.keys().size() > kMostKeys) invariants_.fail(cat("L2: the store holds ", store_.keys().size(), " keys at the end"));
 }
 

@@ -104,6 +104,7 @@ Handles choose_handles(const Situation& situation) {
   std::vector<Pair> broken = situation.broken;
   std::erase_if(broken, [&](const Pair& pair) { return rank_of(handles, pair.first) < 0 || rank_of(handles, pair.second) < 0; });
   leave_out(handles, situation, fewest_to_drop(broken, situation.current.members));
+  leave_out(handles, situation, {situation.lost.begin(), situation.lost.end()});
   if (failed) leave_out(handles, situation, {situation.ended->culprits.begin(), situation.ended->culprits.end()});
   if (!may_follow(handles, situation)) return {};
   if (failed && handles == situation.plan.handles) {

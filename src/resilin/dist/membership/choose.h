@@ -20,6 +20,7 @@ struct Situation {
   Plan plan = {};                               // the last one; its attempt has ended
   std::optional<Attempt> ended = std::nullopt;  // that attempt, while the store still has it
   std::vector<Pair> broken = {};                // pairs that attempts on this base found
+  std::vector<std::uint64_t> lost = {};         // whom other Coordinators suspected when they revoked current
   std::size_t first_size = 1;                   // instances that a first list waits for
   Fault fault = Fault::None;
 };

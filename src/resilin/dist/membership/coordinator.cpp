@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "resilin/base/error.h"
 #include "resilin/dist/wire/bytes.h"
@@ -33,8 +34,9 @@ std::vector<CoordinatorRequest> Coordinator::step(const CoordinatorEvent& event)
 }
 
 std::uint64_t Coordinator::next_deadline_ms() const {
-  const bool is_open = attempt_ && attempt_->verdict == Verdict::Open;
-  return is_open && knows_enough() ? deadline_ms_ : std::numeric_limits<std::uint64_t>::max();
+  if (!knows_enough()) return std::numeric_limits<std::uint64_t>::max();
+  if (attempt_ && attempt_->verdict == Verdict::Open) return deadline_ms_;
+  return is_gathering() ? gather_ends_ms_ : std::numeric_limits<std::uint64_t>::max();
 }
 
 void Coordinator::ask(Purpose purpose, Request request) {
@@ -54,11 +56,13 @@ void Coordinator::handle(const StoreReplied& event) {
     case Purpose::Missing: return blame(event.reply);
     case Purpose::Propose:
     case Purpose::Abort: return written(event.reply);
+    case Purpose::Revoke: return revoked(event.reply);
   }
 }
 
 void Coordinator::handle(const SuspectsAre& event) {
   suspects_ = event.instances;
+  left_ = event.left;
   evaluate();
 }
 
@@ -86,7 +90,7 @@ void Coordinator::seen(const Reply& reply) {
     attempt_.reset();
     if (reply.values[3].exists()) attempt_ = decode<Attempt>(reply.values[3].bytes);
   }
-  is_revoked_ = !is_other_base && reply.values[4].exists();
+  read_revocation(is_other_base ? StoreValue() : reply.values[4]);
   plan_version_ = reply.values[0].version;
   current_version_ = reply.values[1].version;
   joiners_version_ = reply.values[2].version;
@@ -107,6 +111,15 @@ void Coordinator::seen(const Reply& reply) {
   evaluate();
 }
 
+void Coordinator::read_revocation(const StoreValue& value) {
+  const bool was_revoked = std::exchange(is_revoked_, value.exists());
+  lost_.clear();
+  if (!is_revoked_) return;
+  const Revocation revocation = decode<Revocation>(value.bytes);
+  if (revocation.origin == 0) lost_ = revocation.lost;
+  if (!was_revoked && !revocation.lost.empty()) gather_ends_ms_ = now_ms_ + options_.gather_ms;
+}
+
 // ---- what to do about it
 
 void Coordinator::written(const Reply& reply) {
@@ -119,27 +132,64 @@ void Coordinator::written(const Reply& reply) {
   evaluate();
 }
 
+void Coordinator::revoked(const Reply& reply) {
+  is_revoking_ = false;
+  awaited_revoke_version_ = reply.version;
+  for (const StoreValue& value : reply.values) awaited_revoke_version_ = std::max(awaited_revoke_version_, value.version);
+  evaluate();
+}
+
+/// Members that are suspected and for whom current is not yet revoked.
+std::vector<std::uint64_t> Coordinator::new_losses() const {
+  std::vector<std::uint64_t> losses;
+  for (const std::uint64_t instance : current_.members) {
+    const bool is_suspect = std::ranges::find(suspects_, instance) != suspects_.end();
+    if (is_suspect && std::ranges::find(lost_, instance) == lost_.end()) losses.push_back(instance);
+  }
+  return losses;
+}
+
+void Coordinator::revoke() {
+  const bool is_up_to_date = has_seen_ && std::max(revoke_version_, current_version_) >= awaited_revoke_version_;
+  std::vector<std::uint64_t> losses = new_losses();
+  if (is_revoking_ || !is_up_to_date || losses.empty()) return;
+  losses.insert(losses.begin(), lost_.begin(), lost_.end());
+  is_revoking_ = true;
+  const std::string key = revoke_key(current_.generation);
+  ask(Purpose::Revoke, {.op = StoreOp::Txn,
+                        .compares = {{.key = key, .version = revoke_version_}, {.key = kCurrentKey, .version = current_version_}},
+                        .writes = {{.key = key, .bytes = encode(Revocation{current_.generation, 0, losses})}}});
+}
+
+/// A member tells at once that it has lost another; which of the two is gone a detector knows a moment later.
+bool Coordinator::is_gathering() const { return is_revoked_ && now_ms_ < gather_ends_ms_ && lost_.empty() && new_losses().empty(); }
+
 bool Coordinator::knows_enough() const {
   const std::uint64_t seen = std::max({plan_version_, current_version_, joiners_version_, attempt_version_});
   return !is_busy_ && has_seen_ && seen >= awaited_version_;
 }
 
 void Coordinator::evaluate() {
+  revoke();
   if (!knows_enough()) return;
   if (attempt_ && attempt_->verdict == Verdict::Open) return guard_attempt();
-  if (choose_handles(situation()).empty()) return;
+  if (is_gathering() || choose_handles(situation()).empty()) return;
   is_busy_ = true;
   ask(Purpose::Read, {.op = StoreOp::Get, .keys = {kTopKey, kUsedKey}});
 }
 
 Situation Coordinator::situation() const {
-  return {current_, is_revoked_, joiners_, suspects_, plan_, attempt_, broken_, options_.first_size, options_.fault};
+  std::vector<std::uint64_t> gone = suspects_;
+  gone.insert(gone.end(), left_.begin(), left_.end());
+  return {current_, is_revoked_, joiners_, gone, plan_, attempt_, broken_, lost_, options_.first_size, options_.fault};
 }
 
 void Coordinator::guard_attempt() {
   std::vector<std::uint64_t> culprits;
-  for (const std::uint64_t instance : suspects_) {
-    if (rank_of(attempt_->handles, instance) >= 0) culprits.push_back(instance);
+  for (const std::vector<std::uint64_t>* const gone : {&suspects_, &left_}) {
+    for (const std::uint64_t instance : *gone) {
+      if (rank_of(attempt_->handles, instance) >= 0) culprits.push_back(instance);
+    }
   }
   if (!culprits.empty()) return abort(AbortReason::Suspected, std::move(culprits));
   if (now_ms_ < deadline_ms_) return;

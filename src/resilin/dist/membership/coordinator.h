@@ -18,6 +18,7 @@ namespace resilin::dist {
 struct CoordinatorOptions {
   std::size_t first_size = 1;                 // instances that the first generation waits for
   std::uint64_t attempt_timeout_ms = 15'000;  // after that an attempt is aborted; longer than a member's
+  std::uint64_t gather_ms = 30;               // how long a member that lost another waits for a detector's word on it
   std::uint64_t watch_ms = 60'000;
   Fault fault = Fault::None;
 };
@@ -28,9 +29,10 @@ struct StoreReplied {
   std::uint64_t id = 0;
   Reply reply;
 };
-/// All instances that the detector suspects now.
+/// All instances that the detector suspects now, and all that are known to have left in good order, which is no reason to revoke anything.
 struct SuspectsAre {
   std::vector<std::uint64_t> instances;
+  std::vector<std::uint64_t> left = {};
 };
 struct TimePassed {
   std::uint64_t now_ms = 0;
@@ -45,6 +47,7 @@ struct CoordinatorRequest {
 };
 
 /// Watches the lineage and opens attempts: when a member is suspected, when a generation's Work has failed, when somebody wants to join.
+/// A suspected member's generation is revoked at once: who waits for it learns that before there is a plan.
 ///
 /// Every effect is a transaction against the versions it read, so any number of Coordinators may run: the slower one's is refused. It decides
 /// nothing: an attempt it opened is decided by its members, or aborted by anyone.
@@ -60,7 +63,7 @@ class Coordinator {
   const Current& current() const { return current_; }
 
  private:
-  enum class Purpose { Watch, Read, Propose, Missing, Abort };
+  enum class Purpose { Watch, Read, Propose, Missing, Abort, Revoke };
 
   void handle(const coordinator_event::Started&) { watch(); }
   void handle(const coordinator_event::StoreReplied& event);
@@ -69,8 +72,13 @@ class Coordinator {
   void ask(Purpose purpose, Request request);
   void watch();
   void seen(const Reply& reply);
+  void read_revocation(const StoreValue& value);
   void written(const Reply& reply);
+  void revoked(const Reply& reply);
   bool knows_enough() const;
+  bool is_gathering() const;
+  std::vector<std::uint64_t> new_losses() const;
+  void revoke();
   void evaluate();
   void guard_attempt();
   void blame(const Reply& reply);
@@ -82,10 +90,12 @@ class Coordinator {
   CoordinatorOptions options_;
   std::uint64_t now_ms_ = 0;
   std::vector<std::uint64_t> suspects_;
+  std::vector<std::uint64_t> left_;
   std::vector<CoordinatorRequest> out_;  // of this step
   std::map<std::uint64_t, Purpose> asked_;
   std::uint64_t last_id_ = 0;
-  bool is_busy_ = false;  // a proposal or an abort is under way
+  bool is_busy_ = false;      // a proposal or an abort is under way
+  bool is_revoking_ = false;  // and this beside it
 
   // As last seen, with versions.
   Plan plan_;
@@ -93,11 +103,14 @@ class Coordinator {
   std::vector<std::uint64_t> joiners_;
   std::optional<Attempt> attempt_;  // the plan's
   bool is_revoked_ = false;
+  std::vector<std::uint64_t> lost_;   // whom a Coordinator revoked it for
+  std::uint64_t gather_ends_ms_ = 0;  // a member revoked it for another one
   std::uint64_t plan_version_ = 0, current_version_ = 0, joiners_version_ = 0, attempt_version_ = 0, revoke_version_ = 0;
   bool has_seen_ = false;
-  std::uint64_t awaited_version_ = 0;  // of a write whose effect the watch has yet to tell
-  std::uint64_t deadline_ms_ = 0;      // of the plan's attempt
-  std::vector<Pair> broken_;           // on this base
+  std::uint64_t awaited_version_ = 0;         // of a write whose effect the watch has yet to tell
+  std::uint64_t awaited_revoke_version_ = 0;  // likewise, of a revocation
+  std::uint64_t deadline_ms_ = 0;             // of the plan's attempt
+  std::vector<Pair> broken_;                  // on this base
 };
 
 }  // namespace resilin::dist

@@ -84,8 +84,9 @@ void Member::followed(const Reply& reply) {
   revoke_version_ = reply.values[2].version;
   if (reply.values[0].exists()) plan_ = decode<Plan>(reply.values[0].bytes);
   if (reply.values[1].exists()) current_ = decode<Current>(reply.values[1].bytes);
-  if (reply.values[2].exists()) handle(GenerationFailed{generation_, {}});
+  if (reply.values[2].exists()) revoke();
   follow();
+  publish_revocation();
   pursue_plan();
 }
 
@@ -104,10 +105,24 @@ void Member::pursue_plan() {
 
 void Member::handle(const GenerationFailed& event) {
   if (event.generation != generation_ || generation_ == 0 || is_revoked_) return;
-  is_revoked_ = true;
+  revoke();
+  revocation_ = Revocation{generation_, options_.instance, event.lost};
+  publish_revocation();
+}
+
+void Member::revoke() {
+  if (std::exchange(is_revoked_, true)) return;
   out_.push_back(action::Revoke{generation_});
-  const Revocation revocation{generation_, options_.instance, event.lost};
-  ask(Purpose::Tell, {.op = StoreOp::Txn, .writes = {{.key = revoke_key(generation_), .bytes = encode(revocation)}}});
+}
+
+/// Written by the first witness, and only while cur is this generation, so that the move of cur can remove it.
+void Member::publish_revocation() {
+  if (!revocation_ || current_.generation != generation_) return;
+  const std::string key = revoke_key(generation_);
+  ask(Purpose::Tell, {.op = StoreOp::Txn,
+                      .compares = {{.key = key}, {.key = kCurrentKey, .version = current_version_}},
+                      .writes = {{.key = key, .bytes = encode(*revocation_)}}});
+  revocation_.reset();
 }
 
 void Member::handle(const Suspected& event) {

@@ -106,6 +106,8 @@ class Member {
   void announce();
   void follow();
   void followed(const Reply& reply);
+  void revoke();
+  void publish_revocation();
   void pursue_plan();
   void leave(const std::string& text, bool store_is_gone = false);
 
@@ -150,8 +152,9 @@ class Member {
   std::uint64_t plan_version_ = 0;
   std::uint64_t current_version_ = 0;
   std::uint64_t revoke_version_ = 0;
-  std::uint64_t pursued_ = 0;  // the plan's uuid that was begun last
-  bool is_revoked_ = false;    // the installed generation
+  std::uint64_t pursued_ = 0;             // the plan's uuid that was begun last
+  bool is_revoked_ = false;               // the installed generation
+  std::optional<Revocation> revocation_;  // of which this member is a witness, to be written
 
   // The attempt.
   std::uint64_t uuid_ = 0;

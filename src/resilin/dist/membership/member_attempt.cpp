@@ -232,6 +232,7 @@ void Member::decide(const Reply& readies) {
     current.blobs = commit_.blobs;
     if (options_.fault != Fault::IgnoreBase) request.compares.push_back({.key = kCurrentKey, .version = attempt_.base_version});
     request.writes.push_back({.key = kCurrentKey, .bytes = encode(current)});
+    request.writes.push_back({.key = revoke_key(attempt_.base), .kind = WriteKind::Remove});
   }
   ask(Purpose::Decide, std::move(request));
 }
@@ -327,6 +328,7 @@ void Member::install(const Attempt& decision) {
   out_.push_back(action::Finished{uuid_, Verdict::Commit, ""});
   generation_ = decision.generation;
   is_revoked_ = false;
+  revocation_.reset();
   revoke_version_ = 0;
   tidy();
   leave_attempt();

@@ -107,10 +107,11 @@ struct Plan {
   }
 };
 
-/// The value of revoke/g: a generation whose Work has failed, and what its first witness could not reach.
+/// The value of revoke/g, g being cur's generation: its Work has failed. The first member that found it out says whom it lost; a Coordinator
+/// says whom detectors suspect. The key goes when cur moves.
 struct Revocation {
   std::uint64_t generation = 0;
-  std::uint64_t origin = 0;
+  std::uint64_t origin = 0;  // an instance; 0: a Coordinator
   std::vector<std::uint64_t> lost = {};
   static constexpr auto fields() {
     return std::tuple{field("generation", &Revocation::generation), field("origin", &Revocation::origin), field("lost", &Revocation::lost)};
