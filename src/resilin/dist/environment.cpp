@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "resilin/dist/os/thread.h"
+
 namespace resilin::dist {
 namespace {
 
@@ -29,7 +31,7 @@ class MachineRandom final : public Random {
 
 class ThreadExecutor final : public Executor {
  public:
-  explicit ThreadExecutor(Clock& clock) : clock_(clock), thread_([this] { run(); }) {}
+  explicit ThreadExecutor(Clock& clock) : clock_(clock), thread_(start_thread([this] { run(); })) {}
   ~ThreadExecutor() override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include <poll.h>
-#include <signal.h>
 
 #include "resilin/dist/agent/beat.h"
 #include "resilin/dist/environment.h"
 #include "resilin/dist/launch/job_secret.h"
+#include "resilin/dist/os/thread.h"
 #include "resilin/dist/security/connection.h"
 #include "resilin/dist/wire/codec.h"
 
@@ -61,11 +61,7 @@ class Heartbeat::Sender {
     beat_.instance = rank.instance != 0 ? rank.instance : std::max<std::uint64_t>(machine_random().next(), 1);
     beat_.rank = rank.rank;
     send();
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_thread([this] { run(); });
   }
 
   ~Sender() {

@@ -4,11 +4,10 @@
 #include <iterator>
 #include <utility>
 
-#include <signal.h>
-
 #include "resilin/base/error.h"
 #include "resilin/base/log.h"
 #include "resilin/base/text.h"
+#include "resilin/dist/os/thread.h"
 
 namespace resilin::dist {
 namespace {
@@ -75,11 +74,7 @@ void StoreLink::watch(std::vector<WatchedKey> keys) {
     set(wake_key_, "more");
     return;
   }
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  watcher_ = std::thread([this] { run_watcher(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  watcher_ = start_thread([this] { run_watcher(); });
 }
 
 void StoreLink::take_added(std::vector<WatchedKey>& keys, Request& request) {

@@ -11,12 +11,12 @@
 #include <thread>
 #include <utility>
 
-#include <signal.h>
 #include <unistd.h>
 
 #include "resilin/base/file.h"
 #include "resilin/base/log.h"
 #include "resilin/dist/os/event_loop.h"
+#include "resilin/dist/os/thread.h"
 #include "resilin/dist/security/connection.h"
 #include "resilin/dist/store/check.h"
 #include "resilin/dist/store/wire.h"
@@ -52,7 +52,7 @@ class StoreServer::Service {
     for (Listener& listener : listeners_) {
       loop_.add(listener.socket.get(), [this, &listener](EventLoop::Ready) { accept(listener); });
     }
-    start_thread();
+    thread_ = start_thread([this] { run(); });
   }
 
   ~Service() {
@@ -83,14 +83,6 @@ class StoreServer::Service {
   StoreMachine restored() const {
     if (options_.snapshot_file.empty() || access(options_.snapshot_file.c_str(), F_OK) != 0) return StoreMachine(options_.limits);
     return StoreMachine::restore(read_file(options_.snapshot_file), options_.limits, clock_.now_ms());
-  }
-
-  void start_thread() {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void run() {
