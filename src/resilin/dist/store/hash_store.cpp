@@ -15,14 +15,23 @@ class HashStore final : public Store {
  public:
   explicit HashStore(Clock& clock) : clock_(clock) {}
 
-  Reply ask(Request request) override {
+  Reply ask(Request request, std::stop_token stop) override {
+    const StoreOp op = request.op;
+    // Before the lock and gone after it: a stop takes the lock too.
+    const std::stop_callback on_stop(stop, [this] { wake_all(); });
     std::unique_lock<std::mutex> lock(mutex_);
     tell_time();
     const std::uint64_t id = ++last_id_;
-    deliver(machine_.step(RequestArrived{0, id, std::move(request)}));
+    // What waits has a connection of its own, so that it can be ended; keys are bound to the object.
+    const std::uint64_t connection = op == StoreOp::Txn ? 0 : id;
+    deliver(machine_.step(RequestArrived{connection, id, std::move(request)}));
     while (true) {
       const std::map<std::uint64_t, Reply>::iterator at = replies_.find(id);
       if (at != replies_.end()) return std::move(replies_.extract(at).mapped());
+      if (stop.stop_requested()) {
+        deliver(machine_.step(ConnectionClosed{connection}));
+        throw given_up(op);
+      }
       // Every waiter wakes for the machine's next deadline, its own or another's.
       const std::uint64_t until_ms = std::min(machine_.next_deadline_ms(), clock_.now_ms() + kLongestSleepMs);
       clock_.wait_until(answered_, lock, std::chrono::milliseconds(until_ms));
@@ -32,6 +41,11 @@ class HashStore final : public Store {
 
  private:
   static constexpr std::uint64_t kLongestSleepMs = 3'600'000;
+
+  void wake_all() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answered_.notify_all();
+  }
 
   void tell_time() { deliver(machine_.step(TimeTold{clock_.now_ms()})); }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "resilin/base/error.h"
-
 namespace resilin::dist {
 namespace {
 
@@ -16,6 +14,10 @@ std::vector<std::string> texts(std::vector<StoreValue> values) {
 }
 
 }  // namespace
+
+StoreError Store::given_up(StoreOp op) {
+  return StoreError(cat("store: ", enum_name(op), " has no answer yet; who asked was told not to wait for one"));
+}
 
 Reply Store::checked(Request request) {
   Reply reply = ask(std::move(request));

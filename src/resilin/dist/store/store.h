@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "resilin/base/api.h"
+#include "resilin/base/error.h"
 #include "resilin/dist/environment.h"
 #include "resilin/dist/store/request.h"
 
@@ -26,7 +28,8 @@ class RESILIN_API Store {
  public:
   virtual ~Store() = default;
   /// The reply to one request, after at most request.wait_ms and the time that the way takes. A reply may say Invalid; the verbs throw then.
-  virtual Reply ask(Request request) = 0;
+  /// A stop, asked for by any thread, ends it with StoreError at once; what it asked for may be done all the same.
+  virtual Reply ask(Request request, std::stop_token stop = {}) = 0;
 
   void set(std::string_view key, std::string_view bytes);
   /// Waits until the key exists.
@@ -56,6 +59,9 @@ class RESILIN_API Store {
   /// Takes the oldest item; waits for one.
   std::string pop(std::string_view queue, std::chrono::milliseconds timeout = kStoreTimeout);
   std::int64_t queue_length(std::string_view queue);
+
+ protected:
+  static StoreError given_up(StoreOp op);
 
  private:
   Reply checked(Request request);

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 
@@ -46,18 +47,22 @@ class TcpStore::Session {
 
   std::uint64_t instance() const { return instance_; }
 
-  Reply ask(Request request) {
+  Reply ask(Request request, const std::stop_token& stop) {
     if (life_ != process_life()) throw StoreError("store: this client was made before a fork; the child must make its own");
+    const StoreOp op = request.op;
+    // Before the lock and gone after it: a stop takes the lock too.
+    const std::stop_callback on_stop(stop, [this] { wake_all(); });
     std::unique_lock<std::mutex> lock(mutex_);
     const std::uint64_t id = ++last_id_;
     Call& call = enter(id, std::move(request));
     while (!call.reply && !call.error) {
-      if (clock_.now() >= call.deadline) {
+      const bool is_late = clock_.now() >= end_of(call);
+      if (is_late || stop.stop_requested()) {
         calls_.erase(id);
-        throw unreachable();
+        throw is_late ? unreachable() : given_up(op);
       }
       if (reading_) {
-        clock_.wait_until(changed_, lock, call.deadline);
+        clock_.wait_until(changed_, lock, end_of(call));
       } else {
         read_for_all(lock, call);
       }
@@ -70,9 +75,9 @@ class TcpStore::Session {
  private:
   struct Call {
     Request request;
+    nanoseconds begin{0};
     nanoseconds wait_end{0};  // of the request's own wait
-    nanoseconds deadline{0};
-    bool sent = false;  // on the connection that stands
+    bool sent = false;        // on the connection that stands
     std::optional<Reply> reply;
     std::exception_ptr error;
   };
@@ -86,18 +91,28 @@ class TcpStore::Session {
     }
     Call& call = calls_[id];
     call.request = std::move(request);
-    const nanoseconds now = clock_.now();
+    call.begin = clock_.now();
     // A wait of centuries does not overflow.
     const milliseconds wait(std::min<std::uint64_t>(call.request.wait_ms, 1'000'000'000'000));
-    call.wait_end = now + wait;
-    call.deadline = call.wait_end + options_.grace;
+    call.wait_end = call.begin + wait;
     send(id, call);
     return call;
   }
 
+  bool stands() { return connection_ && connection_->channel().established(); }
+
+  /// A store that is not there is waited for from the moment when it was last; one that is silent, beyond the request's own time.
+  nanoseconds end_of(const Call& call) { return (stands() ? call.wait_end : std::max(call.begin, lost_at_)) + options_.grace; }
+
+  void wake_all() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+    wake_reader();
+  }
+
   /// Sends now if it can; else who reads sends it when the connection stands.
   void send(std::uint64_t id, Call& call) {
-    if (!connection_ || !connection_->channel().established()) return;
+    if (!stands()) return;
     if (call.request.wait_ms != 0) {
       // Of a wait that goes on after a new connection only the rest is left; 0 would mean: do not wait.
       const i64 left_ms = (call.wait_end - clock_.now()) / milliseconds(1);
@@ -122,13 +137,13 @@ class TcpStore::Session {
   void read_for_all(std::unique_lock<std::mutex>& lock, const Call& own) {
     reading_ = true;
     try {
-      pump(lock, own.deadline);
+      pump(lock, end_of(own));
     } catch (const VersionError& error) {
       fail_all(std::current_exception());
       break_off(error.what());
     } catch (const DistError& error) {
       // What a proved store sent was damaged on the way: it can be asked again. A stranger stays one.
-      if (!connection_ || !connection_->channel().established()) {
+      if (!stands()) {
         fail_all(std::make_exception_ptr(StoreError(cat("store: ", print_address(address_), ": ", error.what()))));
       }
       break_off(error.what());
@@ -212,6 +227,7 @@ class TcpStore::Session {
   }
 
   void break_off(std::string_view why) {
+    if (stands()) lost_at_ = clock_.now();
     reason_ = why;
     connection_.reset();
     connecting_ = false;
@@ -248,6 +264,7 @@ class TcpStore::Session {
   bool connecting_ = false;  // the socket is not connected yet
   bool writable_ = false;    // what the last wait found
   nanoseconds challenge_end_{0};
+  nanoseconds lost_at_{0};  // when the last connection that stood broke
   nanoseconds retry_at_{0};
   nanoseconds pause_ = kFirstPause;
   std::string reason_;  // of the last break
@@ -258,7 +275,7 @@ TcpStore::TcpStore(const Address& address, const JobSecret& secret, const TcpSto
 
 TcpStore::~TcpStore() = default;
 
-Reply TcpStore::ask(Request request) { return session_->ask(std::move(request)); }
+Reply TcpStore::ask(Request request, std::stop_token stop) { return session_->ask(std::move(request), stop); }
 std::uint64_t TcpStore::instance() const { return session_->instance(); }
 
 }  // namespace resilin::dist

@@ -12,7 +12,7 @@
 namespace resilin::dist {
 
 struct TcpStoreOptions {
-  std::chrono::milliseconds grace{60'000};             // a request waits so long, beyond its own time, for a store that cannot be reached
+  std::chrono::milliseconds grace{60'000};             // a request waits so long for a store that is not there or says nothing
   std::chrono::milliseconds challenge_timeout{5'000};  // for the server to prove itself
 };
 
@@ -28,7 +28,7 @@ class TcpStore final : public Store {
            Random& random = machine_random());
   ~TcpStore() override;
 
-  Reply ask(Request request) override;
+  Reply ask(Request request, std::stop_token stop = {}) override;
   /// This client's, which all its writes carry.
   std::uint64_t instance() const;
 
