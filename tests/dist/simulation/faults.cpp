@@ -15,7 +15,7 @@ void World::on(Disturb&) {
   std::vector<Rank*> live = live_ranks();
   if (faults_left_ == 0 || live.empty()) return;
   --faults_left_;
-  Rank& victim = *live[chance_.below(live.size())];
+  Rank& victim = draw_victim(live);
   Rank& other = *live[chance_.below(live.size())];
   switch (chance_.below(10)) {
     case 0:
@@ -25,7 +25,7 @@ void World::on(Disturb&) {
       crash(victim);
       break;
     case 2:
-      victim.client.stopped_until_us = now_us_ + chance_.between(50, 4000) * kMs;
+      victim.client.stopped_until_us = now_us_ + chance_.between(50, chance_.one_in(2) ? 7000 : 2000) * kMs;
       tell(cat("fault: instance ", victim.instance, " stops until ", victim.client.stopped_until_us / kMs, " ms"));
       break;
     case 3:
@@ -50,6 +50,16 @@ void World::on(Disturb&) {
   steps_at_last_fault_ = invariants_.steps();
   // Often while the last one is still being dealt with.
   later((chance_.one_in(3) ? chance_.between(200, 2000) : chance_.between(1, 300)) * kMs, Disturb{});
+}
+
+/// Every other time one that has promised, if there is one: then it matters most what happens to it.
+World::Rank& World::draw_victim(const std::vector<Rank*>& live) {
+  std::vector<Rank*> promised;
+  for (Rank* const rank : live) {
+    if (rank->member.phase() == Phase::Promised) promised.push_back(rank);
+  }
+  const std::vector<Rank*>& among = promised.empty() || chance_.one_in(2) ? live : promised;
+  return *among[chance_.below(among.size())];
 }
 
 void World::crash(Rank& rank) {

@@ -214,8 +214,9 @@ void World::on(Beat& item) {
   if (rank == nullptr) return;
   if (rank->client.stopped_until_us > now_us_) return at(rank->client.stopped_until_us, Beat(item));
   for (const std::unique_ptr<Chief>& chief : chiefs_) {
-    chief->detector.watch(item.instance);
-    chief->detector.beat(item.instance, rank->votes.applied_steps());
+    const std::uint64_t steps = rank->votes.applied_steps();
+    chief->detector.watch(item.instance, now_us_ / kMs);
+    chief->detector.beat(item.instance, now_us_ / kMs, {.step = static_cast<std::int64_t>(steps), .sequence = steps});
   }
   later(300 * kMs, Beat{item.instance});
 }
@@ -310,6 +311,7 @@ void World::act(Rank& rank, MemberAction& action) {
             send(rank, connect.peer.instance, member_event::HelloHeard{rank.instance, connect.uuid, connect.generation, connect.digest});
           },
           [&](member_action::CloseAdmission& close) {
+            if (chance_.one_in(6)) later(delay_us(), Disturb{});  // when it matters most
             const bool is_slow = chance_.one_in(4);
             const std::string blob = rank.votes.close_admission();
             later(is_slow ? delay_us() * 4 : 1, ToMember{rank.instance, member_event::AdmissionClosed{close.uuid, blob}});

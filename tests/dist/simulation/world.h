@@ -184,6 +184,7 @@ class World {
   void answer(const std::vector<StoreAnswer>& answers);
 
   void start_rank();
+  Rank& draw_victim(const std::vector<Rank*>& live);
   void crash(Rank& rank);
   void notice(std::uint64_t lost, std::uint64_t witness);
   void cut(Rank& a, Rank& b);
