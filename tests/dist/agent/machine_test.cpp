@@ -193,6 +193,29 @@ TEST_CASE("an evicted rank is reaped before its successor starts") {
   CHECK(play.said() == "incident 1: rank 1 was evicted: it does not answer\n");
 }
 
+TEST_CASE("a rank that the lineage goes on without is killed, unless it goes in good order") {
+  Play play(options_of(2, Policy::Respawn, 2));
+  play.tell(Beat{0, 0, 1, 1, true});
+  play.tell(Evict{0, 0, "generation 5 goes on without it", true});
+  CHECK(play.count("SIGKILL") == 0);
+  play.tell(Evict{1, 0, "generation 5 goes on without it", true});
+  CHECK(play.did("SIGKILL to 1 life 0"));
+  play.tell(Evict{0, 0, "somebody wants it"});
+  CHECK(play.did("SIGKILL to 0 life 0"));
+}
+
+TEST_CASE("a rank is published as running when its process runs") {
+  Play play(options_of(1, Policy::Respawn, 1));
+  CHECK(play.count("publish 0 running") == 0);
+  play.tell(Spawned{0, 0});
+  CHECK(play.did("publish 0 running: started"));
+  play.tell(Exited{0, 0, exited(1), "", false});
+  play.tell(Spawned{0, 0});
+  CHECK(play.count("publish 0 running") == 1);
+  play.tell(Spawned{0, 1});
+  CHECK(play.did("publish 0 running: started again"));
+}
+
 TEST_CASE("a silent rank is suspected once, and no more when it beats again") {
   Play play(options_of(2, Policy::Respawn));
   for (int i = 0; i < 10; ++i) {

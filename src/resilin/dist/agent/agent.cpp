@@ -17,11 +17,13 @@
 #include "resilin/base/log.h"
 #include "resilin/base/overloaded.h"
 #include "resilin/dist/agent/beat_server.h"
+#include "resilin/dist/agent/coordination.h"
 #include "resilin/dist/agent/memory_kills.h"
 #include "resilin/dist/agent/rank_process.h"
 #include "resilin/dist/agent/rank_record.h"
 #include "resilin/dist/agent/store_link.h"
 #include "resilin/dist/launch/processors.h"
+#include "resilin/dist/membership/records.h"
 #include "resilin/dist/os/event_loop.h"
 #include "resilin/dist/wire/codec.h"
 
@@ -77,6 +79,12 @@ AgentOptions machine_options(const AgentSetup& setup) {
   return options;
 }
 
+/// Of all hosts, before anything happens to them.
+std::size_t expected_ranks(const AgentSetup& setup) {
+  const i64 watched = setup.run.ranks_per_node * setup.place.nodes;
+  return static_cast<std::size_t>(setup.adopts ? watched : setup.place.world_size);
+}
+
 LogLevel level_of(Say::Level level) {
   switch (level) {
     case Say::Level::Info: return LogLevel::Info;
@@ -103,7 +111,10 @@ class Agent::Work {
         memory_kills_(own_memory_kills()),
         beats_(loop_, {Address::Kind::Unix, folder.path() + "/agent", 0}, secret,
                [this](const BeatMessage& beat, int process) { take_beat(beat, process); }),
-        store_(std::move(store), agent_key(setup_.place.node) + "/ended", clock) {
+        store_(store, agent_key(setup_.place.node) + "/ended", clock),
+        coordination_(
+            expected_ranks(setup_), store, [this](std::uint64_t instance, std::uint64_t generation) { queue_loss(instance, generation); },
+            clock) {
     loop_.add(signals_.get(), [this](EventLoop::Ready) { take_signals(); });
     watch_store();
   }
@@ -128,7 +139,8 @@ class Agent::Work {
     std::optional<ForeignProcess> foreign;  // in place of process, when others start the ranks
     i64 rank = -1;                          // -1: nobody was adopted into it yet
     i64 life = -1;
-    std::uint64_t instance = 0;
+    std::uint64_t instance = 0;  // 0: the store has not numbered this life yet
+    bool must_end = false;       // it was told to before it ran
     bool lives() const { return process || foreign; }
   };
 
@@ -171,16 +183,27 @@ class Agent::Work {
     Slot& slot = slots_[static_cast<std::size_t>(spawn.slot)];
     slot.rank = setup_.place.first_rank + spawn.slot;
     slot.life = spawn.life;
-    slot.instance = std::max<std::uint64_t>(machine_random().next(), 1);
+    slot.instance = 0;
+    slot.must_end = false;
+    store_.count_up(kInstancesKey, [this, spawn](std::uint64_t instance, const std::string& trouble) {
+      queue({[this, spawn, instance, trouble] { start(spawn, instance, trouble); }});
+    });
+  }
+
+  void start(const Spawn& spawn, std::uint64_t instance, const std::string& trouble) {
+    Slot& slot = slots_[static_cast<std::size_t>(spawn.slot)];
+    slot.instance = instance;
+    if (instance == 0) return handle(SpawnFailed{spawn.slot, cat("the store gives no number to this life: ", trouble)});
+    if (slot.must_end) return handle(SpawnFailed{spawn.slot, "it was to end before it ran"});
     try {
       slot.process.emplace(info_of(spawn), output_of(spawn.slot), program_of(spawn));
     } catch (const IoError& error) {
       slot.process.reset();
-      handle(SpawnFailed{spawn.slot, error.what()});
-      return;
+      return handle(SpawnFailed{spawn.slot, error.what()});
     }
     folder_.note_process(slot.process->child().process());
     loop_.add(slot.process->child().descriptor(), [this, number = spawn.slot](EventLoop::Ready) { take_end(number); });
+    handle(Spawned{spawn.slot, spawn.life});
   }
 
   RankInfo info_of(const Spawn& spawn) const {
@@ -222,6 +245,7 @@ class Agent::Work {
   void act(const SendSignal& order) {
     Slot& slot = slots_[static_cast<std::size_t>(order.slot)];
     if (slot.life != order.life) return;
+    slot.must_end = slot.must_end || (order.signal != SIGSTOP && order.signal != SIGCONT);
     if (slot.process) slot.process->send_signal(order.signal);
     if (slot.foreign) slot.foreign->send_signal(order.signal);
   }
@@ -237,6 +261,7 @@ class Agent::Work {
     record.text = news.text;
     if (news.state == RankState::Suspected) log(LogLevel::Warning, cat("rank ", slot.rank, " ", news.text));
     store_.set(rank_key(slot.rank), encode(record));
+    coordination_.note(slot.instance, news.state);
   }
 
   void act(const Say& say) { log(level_of(say.level), say.text); }
@@ -337,7 +362,7 @@ class Agent::Work {
     return {evict_key(rank), [this, slot](const StoreValue& value) { queue_eviction(slot, value); }};
   }
 
-  // These three run in the watcher's thread.
+  // These three run in threads of the store's watchers.
   void queue_failure(const std::string& reason) {
     queue({[this, reason] {
       if (!failed_here_) handle(Stop{SIGTERM, 1, cat("it failed on ", reason)});
@@ -350,6 +375,17 @@ class Agent::Work {
     queue({[this, number, order] {
       const Slot& slot = slots_[static_cast<std::size_t>(number)];
       if (slot.lives() && slot.instance == order.instance) handle(Evict{number, slot.life, order.reason});
+    }});
+  }
+
+  void queue_loss(std::uint64_t instance, std::uint64_t generation) {
+    queue({[this, instance, generation] {
+      for (i64 number = 0; number < setup_.run.ranks_per_node; ++number) {
+        const Slot& slot = slots_[static_cast<std::size_t>(number)];
+        if (!slot.lives() || slot.instance != instance) continue;
+        const bool spares_leaving = true;
+        return handle(Evict{number, slot.life, cat("generation ", generation, " goes on without it"), spares_leaving});
+      }
     }});
   }
 
@@ -393,7 +429,8 @@ class Agent::Work {
   std::mutex mutex_;  // guards queued_
   std::vector<std::function<void()>> queued_;
   BeatServer beats_;
-  StoreLink store_;  // its threads use all of the above
+  StoreLink store_;            // its threads use all of the above
+  Coordination coordination_;  // so do its
 };
 
 Agent::Agent(AgentSetup setup, const JobSecret& secret, RunFolder& folder, std::shared_ptr<Store> store, Clock& clock)

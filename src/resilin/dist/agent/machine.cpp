@@ -17,10 +17,20 @@ constexpr int kExitNotStarted = 127;                           // as a shell has
 
 i64 whole_milliseconds(Moment time) { return time / std::chrono::milliseconds(1); }
 
+DetectorOptions detector_options(const AgentOptions& options) {
+  DetectorOptions result;
+  result.silent_ms = static_cast<std::uint64_t>(whole_milliseconds(options.heartbeat_timeout));
+  result.stuck_ms = static_cast<std::uint64_t>(whole_milliseconds(options.stuck_timeout));
+  return result;
+}
+
 }  // namespace
 
 AgentMachine::AgentMachine(const AgentOptions& options)
-    : options_(options), slots_(static_cast<std::size_t>(options.local_ranks)), fault_planned_(options.chaos.faults.size(), false) {
+    : options_(options),
+      detector_(detector_options(options)),
+      slots_(static_cast<std::size_t>(options.local_ranks)),
+      fault_planned_(options.chaos.faults.size(), false) {
   for (i64 slot = 0; slot < options.local_ranks; ++slot) ranks_.push_back(options.first_rank + slot);
 }
 
@@ -60,6 +70,11 @@ void AgentMachine::on(const Adopt& event) {
   publish(event.slot, RankState::Running, "adopted");
 }
 
+void AgentMachine::on(const Spawned& event) {
+  if (living(event.slot, event.life) == nullptr) return;
+  publish(event.slot, RankState::Running, event.life == 0 ? "started" : "started again");
+}
+
 void AgentMachine::on(const SpawnFailed& event) {
   Slot& slot = slots_[static_cast<std::size_t>(event.slot)];
   if (slot.state != SlotState::Running) return;
@@ -78,6 +93,7 @@ void AgentMachine::on(const Exited& event) {
   if (event.end.succeeded() || slot->leaving) {
     slot->state = SlotState::Over;
     slot->succeeded = true;
+    detector_.forget(static_cast<std::uint64_t>(event.slot));
     publish(event.slot, slot->leaving ? RankState::Left : RankState::Done, describe(event.end));
     return;
   }
@@ -93,16 +109,12 @@ void AgentMachine::on(const Exited& event) {
 void AgentMachine::on(const Beat& event) {
   Slot* slot = living(event.slot, event.life);
   if (slot == nullptr || slot->state != SlotState::Running) return;
-  if (slot->suspected) {
-    slot->suspected = false;
-    publish(event.slot, RankState::Running, "beats again");
-  }
-  if (!slot->last_beat && !silence_check_) silence_check_ = now_ + options_.heartbeat_timeout / 4;
-  slot->last_beat = now_;
-  slot->leaving = slot->leaving || event.leaving;
-  if (event.step == slot->step && event.sequence == slot->sequence) return;
-  slot->moved = now_;
+  if (!std::exchange(slot->beats, true)) detector_.watch(static_cast<std::uint64_t>(event.slot), now_ms());
+  if (!silence_check_) silence_check_ = now_ + options_.heartbeat_timeout / 4;
+  detector_.beat(static_cast<std::uint64_t>(event.slot), now_ms(), {event.step, event.sequence});
   slot->sequence = event.sequence;
+  judge();
+  slot->leaving = slot->leaving || event.leaving;
   if (event.step <= slot->step) return;
   if (slot->step >= 0) {
     slot->step_lengths.push_back((now_ - slot->step_began) / (event.step - slot->step));
@@ -115,8 +127,9 @@ void AgentMachine::on(const Beat& event) {
 
 void AgentMachine::on(const Evict& event) {
   Slot* slot = living(event.slot, event.life);
-  if (slot == nullptr || slot->state != SlotState::Running) return;
+  if (slot == nullptr || slot->state != SlotState::Running || (event.spares_leaving && slot->leaving)) return;
   slot->state = SlotState::Evicted;
+  detector_.forget(static_cast<std::uint64_t>(event.slot));
   slot->evicted_for = event.reason;
   publish(event.slot, RankState::Evicted, event.reason);
   actions_.push_back(SendSignal{event.slot, slot->life, SIGKILL});
@@ -133,7 +146,10 @@ void AgentMachine::on(const Stop& event) {
 }
 
 void AgentMachine::on(const Tick&) {
-  watch_silence();
+  if (silence_check_ && now_ >= *silence_check_) {
+    silence_check_ = now_ + options_.heartbeat_timeout / 4;
+    judge();
+  }
   if (incident_end_ && now_ >= *incident_end_) close_incident();
   if (kill_at_ && now_ >= *kill_at_) kill_all();
 }
@@ -148,9 +164,7 @@ AgentMachine::Slot* AgentMachine::living(i64 number, i64 life) {
 
 void AgentMachine::spawn(i64 number) {
   begin_life(number);
-  const i64 life = slots_[static_cast<std::size_t>(number)].life;
-  actions_.push_back(Spawn{number, life});
-  publish(number, RankState::Running, life == 0 ? "started" : "started again");
+  actions_.emplace_back(std::in_place_type<Spawn>, Spawn{number, slots_[static_cast<std::size_t>(number)].life});
 }
 
 void AgentMachine::begin_life(i64 number) {
@@ -158,13 +172,13 @@ void AgentMachine::begin_life(i64 number) {
   Slot fresh;
   fresh.state = SlotState::Running;
   fresh.life = slot.life + 1;
-  fresh.moved = now_;
   slot = std::move(fresh);
 }
 
 void AgentMachine::die(i64 number, Death death) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   slot.state = SlotState::Over;
+  detector_.forget(static_cast<std::uint64_t>(number));
   death.rank = rank_of(number);
   death.at = now_;
   publish(number, RankState::Dead, describe(death));
@@ -254,42 +268,25 @@ void AgentMachine::strike() {
   }
 }
 
-/// An agent that was itself held up has not heard what came meanwhile: it accuses nobody and gives everyone the time back.
-void AgentMachine::watch_silence() {
-  if (!silence_check_ || now_ < *silence_check_) return;
-  const Moment late = now_ - *silence_check_;
-  silence_check_ = now_ + options_.heartbeat_timeout / 4;
-  if (late > options_.heartbeat_timeout / 2) {
-    for (Slot& slot : slots_) {
-      if (slot.last_beat) *slot.last_beat += late;
-      slot.moved += late;
-    }
-    return;
-  }
-  for (i64 number = 0; number < options_.local_ranks; ++number) {
+/// Who is silent is suspected and no more; who is stuck is evicted. The detector accuses nobody when the agent itself was held up.
+void AgentMachine::judge() {
+  for (const HealthChange& change : detector_.tick(now_ms())) {
+    const i64 number = static_cast<i64>(change.instance);
     Slot& slot = slots_[static_cast<std::size_t>(number)];
-    if (slot.state != SlotState::Running || !slot.last_beat || slot.suspected) continue;
-    const Moment silence = now_ - *slot.last_beat;
-    if (silence < options_.heartbeat_timeout) continue;
-    slot.suspected = true;
-    publish(number, RankState::Suspected, cat("is silent for ", whole_milliseconds(silence), " ms, since step ", slot.step));
-  }
-  watch_stuck();
-}
-
-/// Stuck is who beats, does not move, and is waited for: another rank has started a later collective.
-void AgentMachine::watch_stuck() {
-  std::uint64_t latest = 0;
-  for (const Slot& slot : slots_) {
-    if (slot.state == SlotState::Running) latest = std::max(latest, slot.sequence);
-  }
-  for (i64 number = 0; number < options_.local_ranks; ++number) {
-    const Slot& slot = slots_[static_cast<std::size_t>(number)];
-    if (slot.state != SlotState::Running || !slot.last_beat || slot.suspected || slot.sequence >= latest) continue;
-    const Moment still = now_ - slot.moved;
-    if (still < std::max(options_.stuck_timeout, 20 * median_step(slot))) continue;
-    on(Evict{number, slot.life,
-             cat("it is stuck in step ", slot.step, " before collective ", latest, " for ", whole_milliseconds(still), " ms")});
+    const bool was_suspected = std::exchange(slot.suspected, change.health == Health::Silent);
+    if (slot.suspected) {
+      const std::uint64_t silent_ms = detector_.silent_for_ms(change.instance);
+      publish(number, RankState::Suspected, cat("is silent for ", silent_ms, " ms, since step ", slot.step));
+    } else if (was_suspected) {
+      publish(number, RankState::Running, "beats again");
+    }
+    if (change.health != Health::Stuck) continue;
+    std::uint64_t latest = 0;
+    for (const Slot& other : slots_) {
+      if (other.state == SlotState::Running) latest = std::max(latest, other.sequence);
+    }
+    const std::uint64_t still_ms = detector_.still_for_ms(change.instance);
+    on(Evict{number, slot.life, cat("it is stuck in step ", slot.step, " before collective ", latest, " for ", still_ms, " ms")});
   }
 }
 
@@ -307,6 +304,8 @@ Moment AgentMachine::median_step(const Slot& slot) const {
   std::nth_element(lengths.begin(), middle, lengths.end());
   return *middle;
 }
+
+std::uint64_t AgentMachine::now_ms() const { return static_cast<std::uint64_t>(whole_milliseconds(now_)); }
 
 i64 AgentMachine::count(SlotState state) const {
   return std::ranges::count_if(slots_, [state](const Slot& slot) { return slot.state == state; });

@@ -13,6 +13,7 @@
 #include "resilin/dist/agent/chaos.h"
 #include "resilin/dist/agent/first_cause.h"
 #include "resilin/dist/agent/process_end.h"
+#include "resilin/dist/membership/detector.h"
 
 namespace resilin::dist {
 
@@ -43,6 +44,10 @@ struct Adopt {  // a process that another launcher started has this slot from no
   i64 slot = 0;
   i64 rank = 0;
 };
+struct Spawned {  // the process of a Spawn runs
+  i64 slot = 0;
+  i64 life = 0;
+};
 struct SpawnFailed {
   i64 slot = 0;
   std::string reason;
@@ -65,6 +70,7 @@ struct Evict {
   i64 slot = 0;
   i64 life = 0;
   std::string reason;
+  bool spares_leaving = false;  // one that goes in good order is left to go
 };
 struct Stop {      // the agent was told to end the job: by a signal, or because it failed on another host
   int signal = 0;  // for the ranks
@@ -72,7 +78,7 @@ struct Stop {      // the agent was told to end the job: by a signal, or because
   std::string reason;
 };
 struct Tick {};
-using AgentEvent = std::variant<Begin, Adopt, SpawnFailed, Exited, Beat, Evict, Stop, Tick>;
+using AgentEvent = std::variant<Begin, Adopt, Spawned, SpawnFailed, Exited, Beat, Evict, Stop, Tick>;
 
 /// What an agent does.
 enum class RankState { Running, Suspected, Evicted, Dead, Left, Done };
@@ -124,8 +130,7 @@ class AgentMachine {
     bool succeeded = false;
     bool leaving = false;
     bool suspected = false;
-    std::optional<Moment> last_beat;  // none: it never beat, so that silence says nothing
-    Moment moved{0};                  // when its counters last changed
+    bool beats = false;  // once it did: before, silence says nothing
     i64 step = -1;
     std::uint64_t sequence = 0;
     Moment step_began{0};
@@ -143,6 +148,7 @@ class AgentMachine {
 
   void on(const Begin&);
   void on(const Adopt& event);
+  void on(const Spawned& event);
   void on(const SpawnFailed& event);
   void on(const Exited& event);
   void on(const Beat& event);
@@ -159,10 +165,10 @@ class AgentMachine {
   void kill_all();
   void plan_faults(i64 slot);
   void strike();
-  void watch_silence();
-  void watch_stuck();
+  void judge();
   void finish_when_over();
   Moment median_step(const Slot& slot) const;
+  std::uint64_t now_ms() const;
   i64 rank_of(i64 slot) const { return ranks_[static_cast<std::size_t>(slot)]; }
   i64 count(SlotState state) const;
   i64 succeeded() const;
@@ -171,13 +177,14 @@ class AgentMachine {
   const AgentOptions options_;
   Moment now_{0};
   std::vector<AgentAction> actions_;
+  Detector detector_;  // of slots
   std::vector<Slot> slots_;
   std::vector<i64> ranks_;  // of the slots
   std::vector<bool> fault_planned_;
   std::vector<Strike> strikes_;
   std::vector<Death> incident_;          // deaths since the first one that is not yet judged
   std::optional<Moment> incident_end_;   // when they are
-  std::optional<Moment> silence_check_;  // when heartbeats are looked at next
+  std::optional<Moment> silence_check_;  // when the detector ticks next, if nobody beats before
   std::optional<Moment> kill_at_;        // end of the grace of a stopping job
   bool failing_ = false;                 // the job fails as soon as its cause is known
   bool stopping_ = false;

@@ -42,6 +42,19 @@ StoreLink::~StoreLink() {
 
 void StoreLink::set(const std::string& key, std::string bytes) { write({{.key = key, .bytes = std::move(bytes)}}); }
 
+void StoreLink::count_up(const std::string& key, std::function<void(std::uint64_t, const std::string&)> tell) {
+  writer_->post([this, key, tell = std::move(tell)] {
+    std::uint64_t number = 0;
+    std::string trouble;
+    try {
+      number = static_cast<std::uint64_t>(store_->add(key, 1));
+    } catch (const DistError& error) {
+      trouble = error.what();
+    }
+    tell(number, trouble);
+  });
+}
+
 void StoreLink::write(std::vector<Write> writes) {
   writer_->post([this, writes = std::move(writes)] {
     try {

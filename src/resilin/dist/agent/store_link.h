@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,8 @@ class StoreLink {
   /// Watches these keys too, from now on.
   void watch(std::vector<WatchedKey> keys);
   void set(const std::string& key, std::string bytes);
+  /// Counts a key up and tells its new number, in the writer's thread; 0 and why when the store cannot be asked.
+  void count_up(const std::string& key, std::function<void(std::uint64_t number, const std::string& trouble)> tell);
   /// Keeps `key` alive while this object and its store live.
   void hold_lease(const std::string& key, std::chrono::milliseconds ttl);
 

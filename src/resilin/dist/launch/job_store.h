@@ -16,4 +16,7 @@ namespace resilin::dist {
 RESILIN_API std::shared_ptr<Store> connect_job_store(const RankInfo& rank,
                                                      std::chrono::milliseconds grace = std::chrono::milliseconds(60'000));
 
+/// Numbers this life where no agent of ours did, under mpirun and srun: before its first heartbeat, for one number names a life everywhere.
+RESILIN_API void number_this_life(RankInfo& rank, Store& store);
+
 }  // namespace resilin::dist

@@ -22,7 +22,7 @@ struct RankInfo {
   i64 group_world_size = 1;  // hosts
   i64 restart_count = 0;     // lives that this rank had before
   i64 max_restarts = 0;
-  std::uint64_t instance = 0;  // this life
+  std::uint64_t instance = 0;  // this life, by a counter of the job's store: a smaller one is older
   std::string run_id;
   std::string role = "default";
   std::string master_addr;  // free for the program's own use, as PyTorch's programs have it

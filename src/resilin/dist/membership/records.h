@@ -126,6 +126,7 @@ struct UsedUuids {
   static constexpr auto fields() { return std::tuple{field("runs", &UsedUuids::runs)}; }
 };
 
+inline constexpr const char* kInstancesKey = "instances";  // a counter: the number of the youngest instance
 inline constexpr const char* kTopKey = "top";
 inline constexpr const char* kCurrentKey = "cur";
 inline constexpr const char* kUsedKey = "used";

@@ -1,0 +1,37 @@
+// src/resilin/dist/agent/coordination.cpp -- an agent's part in membership: a Coordinator that hears of the ranks of its host.
+#include "resilin/dist/agent/coordination.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace resilin::dist {
+
+Coordination::Coordination(std::size_t first_size, std::shared_ptr<Store> store, Evicted evicted, Clock& clock)
+    : evicted_(std::move(evicted)),
+      driver_(
+          {.first_size = first_size}, std::move(store),
+          [this](const Current& before, const Current& now) {
+            for (const std::uint64_t instance : before.members) {
+              if (std::ranges::find(now.members, instance) == now.members.end()) evicted_(instance, now.generation);
+            }
+          },
+          clock) {}
+
+void Coordination::note(std::uint64_t instance, RankState state) {
+  if (instance == 0) return;
+  bool is_new = false;
+  switch (state) {
+    case RankState::Running: is_new = suspected_.erase(instance) != 0; break;
+    case RankState::Suspected:
+    case RankState::Evicted:
+    case RankState::Dead: is_new = suspected_.insert(instance).second; break;
+    case RankState::Left:
+    case RankState::Done:
+      suspected_.erase(instance);
+      is_new = left_.insert(instance).second;
+      break;
+  }
+  if (is_new) driver_.suspects({suspected_.begin(), suspected_.end()}, {left_.begin(), left_.end()});
+}
+
+}  // namespace resilin::dist

@@ -1,0 +1,36 @@
+// src/resilin/dist/agent/coordination.h -- Internal: an agent's part in membership: a Coordinator that hears of the ranks of its host.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "resilin/dist/agent/machine.h"
+#include "resilin/dist/environment.h"
+#include "resilin/dist/membership/coordinator_driver.h"
+#include "resilin/dist/store/store.h"
+
+namespace resilin::dist {
+
+/// Runs a Coordinator. What becomes of the ranks of this host it hears from `note`; whom the lineage goes on without it tells. A job whose
+/// ranks do not ask to join sees nothing of it.
+///
+/// Threads  one calls; `evicted` is called in another
+class Coordination {
+ public:
+  using Evicted = std::function<void(std::uint64_t instance, std::uint64_t generation)>;
+
+  Coordination(std::size_t first_size, std::shared_ptr<Store> store, Evicted evicted, Clock& clock);
+
+  /// What the agent knows of a life from now on. Instance 0 is nobody.
+  void note(std::uint64_t instance, RankState state);
+
+ private:
+  std::set<std::uint64_t> suspected_;  // or dead
+  std::set<std::uint64_t> left_;       // in good order
+  const Evicted evicted_;
+  CoordinatorDriver driver_;  // its thread uses evicted_
+};
+
+}  // namespace resilin::dist
