@@ -1,8 +1,10 @@
 // src/resilin/dist/collective/schedule.h -- Internal: what one rank does in a collective, as a plain list.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "resilin/base/text.h"
@@ -11,7 +13,7 @@
 
 namespace resilin::dist {
 
-/// Which of a rank's memories: the caller's two, which may be the same, and one of the schedule's own.
+/// Which of a rank's memories: the caller's two, which may overlap as `make_schedule` says, and one of the schedule's own. Input is read only.
 enum class Memory : std::uint8_t { Input, Output, Scratch };
 
 struct Range {
@@ -21,7 +23,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Bytes to or from a peer; both sides list the same lengths in the same order.
+/// Bytes to or from a peer, possibly none; both sides list the same lengths in the same order: the k-th send of a to b in a lane is the k-th
+/// receive of b from a in that lane.
 struct Transfer {
   int peer = 0;
   Range range;
@@ -34,7 +37,7 @@ struct Source {
   Range range;
 };
 
-/// into = from[0] op from[1] op ...; with one source a copy. All ranges are of equal length.
+/// into = from[0] op from[1] op ...; with one source a copy, which does nothing when both are the same memory. All ranges are of equal length.
 struct Combine {
   Range into;
   std::vector<Source> from;
@@ -58,8 +61,10 @@ struct Schedule {
 };
 
 /// How ranks share a collective's work. Numbers go over the wire.
-enum class Algorithm : std::uint8_t { Direct, Owner, Ring, HalvingDoubling, Tree, Pull };
-constexpr std::array<std::string_view, 6> enum_names(Algorithm*) { return {"direct", "owner", "ring", "halving_doubling", "tree", "pull"}; }
+enum class Algorithm : std::uint8_t { Direct, Owner, Ring, HalvingDoubling, Tree, Pull, Dissemination };
+constexpr std::array<std::string_view, 7> enum_names(const Algorithm*) {
+  return {"direct", "owner", "ring", "halving_doubling", "tree", "pull", "dissemination"};
+}
 
 /// What a schedule depends on, alike on all ranks.
 struct ScheduleKey {
@@ -77,12 +82,22 @@ struct ScheduleKey {
 enum class Reach : std::uint8_t { Network, SameHost };
 
 /// The algorithm for these sizes: a pure function, so that all ranks agree without asking.
+///
+/// Errors   UnsupportedError for a kind without a schedule, and for a reduction that `check_combine` refuses
 Algorithm choose_algorithm(CollectiveKind kind, ReduceOp op, DType dtype, int size, std::uint64_t elements, Reach reach);
 
 /// The part of `rank`. For a size of 1 it copies what is to be copied.
 ///
-/// All ranks get the same bits of all_reduce. The order of an element's terms depends on the key alone; for dtypes below 32 bits of floating
-/// point an element is added by one owner, in rank order, and rounded once.
+/// All ranks get the same bits of all_reduce. The order of an element's terms depends on the key alone; Direct, Owner and Pull add in rank order
+/// and round once, and only they reduce dtypes below 32 bits of floating point.
+///
+/// Memory   all_reduce, broadcast: Output may be Input. all_gather_single: Input may be the rank's own part of Output. reduce_scatter_single:
+///          Output may be the rank's own part of Input. Other overlaps are errors of the caller. A broadcast reads Input on the root alone.
+/// Ranks    With more than one, all but the root of a broadcast over a Tree receive from somebody, zero elements or not, and only with a Tree may
+///          a rank end before all have begun. With Pull, a rank reads the memory of peers from which it receives something at some time, and
+///          ends when nobody reads its memory any more.
+/// Sends    Those of a lane's first round read Input.
+/// Errors   UnsupportedError when the kind has no such algorithm, a power of two is missing, or the dtype is too small
 Schedule make_schedule(const ScheduleKey& key, int rank);
 
 }  // namespace resilin::dist
