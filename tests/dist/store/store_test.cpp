@@ -11,11 +11,22 @@
 #include <doctest/doctest.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/file.h"
+
+#include "tests/support/temporary_folder.h"
 
 namespace resilin::dist {
 namespace {
 
 using std::chrono::milliseconds;
+
+/// Each test runs once for each kind.
+std::shared_ptr<Store> store_of(const testing::TemporaryFolder& folder) {
+  std::shared_ptr<Store> store;
+  SUBCASE("in this process") { store = make_hash_store(); }
+  SUBCASE("in a file") { store = make_file_store(folder.path() + "/store"); }
+  return store;
+}
 
 std::string message_of(const std::function<void()>& call) {
   try {
@@ -53,7 +64,8 @@ void check_verbs(Store& store) {
 }  // namespace
 
 TEST_CASE("every verb does the same on a store and on a part of one") {
-  const std::shared_ptr<Store> store = make_hash_store();
+  const testing::TemporaryFolder folder;
+  const std::shared_ptr<Store> store = store_of(folder);
   check_verbs(*store);
   store->set("other/x", "");
   check_verbs(*make_prefix_store("part", store));
@@ -62,7 +74,8 @@ TEST_CASE("every verb does the same on a store and on a part of one") {
 }
 
 TEST_CASE("compare_set follows c10d") {
-  const std::shared_ptr<Store> store = make_hash_store();
+  const testing::TemporaryFolder folder;
+  const std::shared_ptr<Store> store = store_of(folder);
   CHECK(store->compare_set("k", "old", "new") == "old");
   CHECK(store->compare_set("k", "", "first") == "first");
   CHECK(store->compare_set("k", "", "second") == "first");
@@ -72,7 +85,8 @@ TEST_CASE("compare_set follows c10d") {
 }
 
 TEST_CASE("waits that end in vain throw TimeoutError with the keys") {
-  const std::shared_ptr<Store> store = make_hash_store();
+  const testing::TemporaryFolder folder;
+  const std::shared_ptr<Store> store = store_of(folder);
   store->set("here", "");
   const std::string end = "; another process must write them in time";
   CHECK(message_of([&] { store->get("gone", milliseconds(2)); }) == "get: wait timeout after 2ms, keys: [gone]" + end);
@@ -87,7 +101,8 @@ TEST_CASE("waits that end in vain throw TimeoutError with the keys") {
 }
 
 TEST_CASE("what a store refuses is a StoreError that names the values") {
-  const std::shared_ptr<Store> store = make_hash_store();
+  const testing::TemporaryFolder folder;
+  const std::shared_ptr<Store> store = store_of(folder);
   CHECK_THROWS_AS(store->set(std::string(1025, 'k'), ""), StoreError);
   CHECK_THROWS_AS(store->set("a", std::string((1 << 20) + 1, 'v')), StoreError);
   store->set("a", "text");
@@ -95,7 +110,8 @@ TEST_CASE("what a store refuses is a StoreError that names the values") {
 }
 
 TEST_CASE("a thread that waits wakes by the write of another") {
-  const std::shared_ptr<Store> store = make_hash_store();
+  const testing::TemporaryFolder folder;
+  const std::shared_ptr<Store> store = store_of(folder);
   std::future<std::string> got = std::async(std::launch::async, [&] { return store->get("k", std::chrono::seconds(60)); });
   std::future<StoreValue> seen = std::async(std::launch::async, [&] { return store->watch("k", 0, std::chrono::seconds(60)); });
   std::future<std::string> item = std::async(std::launch::async, [&] { return store->pop("q", std::chrono::seconds(60)); });
@@ -122,6 +138,20 @@ TEST_CASE("a lease ends while a thread waits for its end") {
   const std::shared_ptr<Store> store = make_hash_store();
   const std::uint64_t version = store->txn({}, {{.key = "a", .bytes = "1", .life = Life::Ttl, .ttl_ms = 5}}).version;
   CHECK_FALSE(store->watch("a", version, std::chrono::seconds(60)).exists());
+}
+
+TEST_CASE("a store in a file is there for whoever opens it, refuses leases and damaged files") {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  make_file_store(path)->set("k", "v");
+  const std::shared_ptr<Store> store = make_file_store(path);
+  CHECK(store->get("k") == "v");
+  CHECK_THROWS_AS(store->txn({}, {{.key = "lease", .bytes = "", .life = Life::Ttl, .ttl_ms = 5}}), UnsupportedError);
+  CHECK_THROWS_AS(make_file_store(""), ArgumentError);
+  std::string bytes = read_file(path);
+  bytes[bytes.size() / 2] ^= 1;
+  atomic_write(path, bytes);
+  CHECK_THROWS_AS(store->get("k"), VersionError);
 }
 
 }  // namespace resilin::dist

@@ -71,6 +71,11 @@ class RESILIN_API Store {
 /// A store in this process, for threads; keys bound to a connection are bound to the object.
 RESILIN_API std::shared_ptr<Store> make_hash_store(Clock& clock = machine_clock());
 
+/// A store that is a file, for processes without a server; they all name the same path, in a folder that they share. The file stays.
+///
+/// Errors   UnsupportedError for keys that are bound to a connection or a time
+RESILIN_API std::shared_ptr<Store> make_file_store(const std::string& path, Clock& clock = machine_clock());
+
 /// The keys and queues of `base` that begin with `prefix` + "/", without it. num_keys counts those alone.
 RESILIN_API std::shared_ptr<Store> make_prefix_store(std::string_view prefix, std::shared_ptr<Store> base);
 
