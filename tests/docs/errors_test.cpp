@@ -2,6 +2,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <memory>
 #include <sstream>
@@ -14,10 +15,12 @@
 #include "resilin/base/config.h"
 #include "resilin/base/file.h"
 #include "resilin/dispatch/trace.h"
+#include "resilin/dist/membership/coordinator_driver.h"
 #include "resilin/dist/membership/member.h"
 #include "resilin/dist/store/machine.h"
 #include "resilin/resilin.h"
 
+#include "tests/support/ranks.h"
 #include "tests/support/tensor.h"
 
 using namespace resilin;
@@ -58,11 +61,78 @@ void trace(const std::function<void(const Tensor&)>& body) {
   body(tracer.tensor(input));
 }
 
+constexpr std::chrono::milliseconds kPatience{20'000};
+
 struct Example {
   std::string name;
   const std::type_info& type;
   std::function<void()> call;
 };
+
+std::vector<Example> group_examples() {
+  return {
+      {"PeerError", typeid(PeerError),
+       [] {
+         dist::test::Ranks ranks(2);
+         ranks.reconfigure({0, 1});
+         const dist::Work work = ranks[0].all_reduce(zeros({4}));
+         ranks.fabric().kill(1);
+         work.wait(kPatience);
+       }},
+      {"PeerLeftError", typeid(PeerLeftError),
+       [] {
+         dist::test::Ranks ranks(2);
+         ranks.reconfigure({0, 1});
+         const dist::Work work = ranks[0].all_reduce(zeros({4}));
+         ranks[1].destroy();
+         work.wait(kPatience);
+       }},
+      {"MismatchError", typeid(MismatchError),
+       [] {
+         dist::test::Ranks ranks(2);
+         ranks.reconfigure({0, 1});
+         const dist::Work work = ranks[0].all_reduce(zeros({4}));
+         ranks[1].barrier();
+         work.wait(kPatience);
+       }},
+      {"CancelledError", typeid(CancelledError),
+       [] {
+         dist::test::Ranks ranks(1);
+         ranks[0].all_reduce(zeros({4}));
+       }},
+      {"StaleError", typeid(StaleError),
+       [] {
+         dist::test::Ranks ranks(1);
+         ranks.reconfigure({0});
+         const dist::Window window(ranks[0], 64);
+         ranks.reconfigure({0});
+         window.flush(0);
+       }},
+      {"EvictedError", typeid(EvictedError),
+       [] {
+         dist::test::Ranks ranks(2, 0, [](dist::GroupOptions& options) { options.membership = dist::Membership::Lineage; });
+         dist::CoordinatorDriver coordinator({.first_size = 2}, ranks.store(), [](const dist::Current&, const dist::Current&) {});
+         ranks[0].await_generation(0, kPatience);
+         ranks[1].await_generation(0, kPatience);
+         coordinator.suspects({2});
+         ranks[1].await_generation(1, kPatience);
+       }},
+      {"WouldBlockError", typeid(WouldBlockError),
+       [] {
+         dist::test::Ranks ranks(1);
+         ranks.reconfigure({0});
+         std::promise<std::exception_ptr> thrown;
+         ranks[0].barrier().then([&](const dist::Work&) {
+           try {
+             ranks[0].await_generation(1, kPatience);
+           } catch (...) {
+             thrown.set_value(std::current_exception());
+           }
+         });
+         std::rethrow_exception(thrown.get_future().get());
+       }},
+  };
+}
 
 std::vector<Example> examples() {
   static const Tensor x = test::random({2, 3}, DType::F32, 1);
@@ -113,19 +183,25 @@ std::vector<Example> examples() {
       {"ReconfigureError", typeid(ReconfigureError),
        [] {
          dist::Member member({.instance = 1, .follows = false});
-         member.step(dist::member_event::Reconfigure{1, {{1, 0}}});
-         member.step(dist::member_event::Reconfigure{2, {{1, 0}}});
+         member.step(dist::member_event::Reconfigure{1, {{1, 0}}, 0});
+         member.step(dist::member_event::Reconfigure{2, {{1, 0}}, 0});
        }},
       {"InternalError", typeid(InternalError), [] { RESILIN_ASSERT(1 + 1 == 3, "the sum is 2"); }},
   };
+}
+
+std::vector<Example> all_examples() {
+  std::vector<Example> all = examples();
+  for (Example& example : group_examples()) all.push_back(std::move(example));
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("every example of the page on errors throws the type and the message that stand there") {
   const std::string text = page();
-  CHECK(message_count(text) == static_cast<i64>(examples().size()));
-  for (const Example& example : examples()) {
+  CHECK(message_count(text) == static_cast<i64>(all_examples().size()));
+  for (const Example& example : all_examples()) {
     INFO(example.name);
     std::string message;
     try {

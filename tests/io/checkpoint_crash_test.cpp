@@ -12,8 +12,8 @@
 
 #include "resilin/base/file.h"
 #include "resilin/io/checkpoint.h"
-#include "resilin/tensor/row_major.h"
 #include "resilin/tensor/generator.h"
+#include "resilin/tensor/row_major.h"
 
 #include "tests/support/child.h"
 #include "tests/support/temporary_folder.h"

@@ -10,9 +10,9 @@
 #include "resilin/base/error.h"
 #include "resilin/base/file.h"
 #include "resilin/base/hash.h"
-#include "resilin/tensor/row_major.h"
 #include "resilin/io/safetensors.h"
 #include "resilin/tensor/generator.h"
+#include "resilin/tensor/row_major.h"
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tensor.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "resilin/base/hook_list.h"
 #include "resilin/base/counted.h"
+#include "resilin/base/hook_list.h"
 #include "resilin/base/small_vector.h"
 #include "resilin/base/spin_lock.h"
 #include "resilin/tensor/tensor.h"

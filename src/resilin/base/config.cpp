@@ -46,6 +46,11 @@ constexpr KnobRow kRows[] = {
      nullptr},
     {"codegen.target", KnobKind::Choice, "auto", "auto|avx2|avx512", "Instruction set of generated kernels; auto asks the processor.",
      nullptr},
+    {"dist.interface", KnobKind::Text, "lo", "", "Network interface over which ranks talk; nothing listens on any other.", nullptr},
+    {"dist.spin_us", KnobKind::Integer, "-1", "-1..1000000",
+     "Microseconds a thread that waits for a collective polls before it sleeps; -1: 100 where every rank's threads have a processor, else "
+     "0.",
+     nullptr},
     {"dist.ucx_plugin", KnobKind::Text, "", "", "File of the UCX plug-in; empty is libresilin_ucx.so beside the library or the program.",
      nullptr},
     {"log.level", KnobKind::Choice, "warning", "error|warning|info|debug", "Messages of this level and above go to stderr.", nullptr},

@@ -110,6 +110,10 @@ class RESILIN_API MismatchError : public DistError {
 class RESILIN_API CancelledError : public DistError {
   using DistError::DistError;
 };
+/// Memory of a generation that was replaced: its window ended with it.
+class RESILIN_API StaleError : public DistError {
+  using DistError::DistError;
+};
 /// This process is no member any more; only a new life of it may come back.
 class RESILIN_API EvictedError : public DistError {
   using DistError::DistError;

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "resilin/base/file.h"
-#include "resilin/tensor/row_major.h"
 #include "resilin/io/safetensors_header.h"
+#include "resilin/tensor/row_major.h"
 
 namespace resilin {
 namespace {

@@ -27,9 +27,9 @@
 namespace resilin::dist {
 namespace {
 
-using std::chrono::milliseconds;
 using live::Exchange;
 using live::LiveMember;
+using std::chrono::milliseconds;
 using Clients = std::function<std::shared_ptr<Store>()>;
 using Instances = std::vector<std::uint64_t>;
 
@@ -172,7 +172,9 @@ void check_lists(const Clients& clients) {
   CHECK(message_of<ArgumentError>([&] {
           driver.reconfigure(101, {{2, 1}, {3, 1}});
         }).find("Local handle is not part") != std::string::npos);
-  CHECK(message_of<ArgumentError>([&] { driver.post(member_event::Reconfigure{101, {{1, 0}}}); }).find("resilin:1:1") != std::string::npos);
+  CHECK(message_of<ArgumentError>([&] {
+          driver.post(member_event::Reconfigure{101, {{1, 0}}, 0});
+        }).find("resilin:1:1") != std::string::npos);
   driver.reconfigure(100, {{1, 1}});
   const auto was_refused = [](const LiveMember::Story& story) { return story.finished.size() == 2; };
   REQUIRE(crowd.of(1).comes_to(was_refused));

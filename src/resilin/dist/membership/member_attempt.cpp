@@ -86,6 +86,7 @@ void Member::handle(const Reconfigure& event) {
         cat("reconfigure: Local handle is not part of the new communicator: ", print_handle(handle()), "; it must be listed"));
   }
   begin(event.uuid);
+  if (event.timeout_ms != 0) deadline_ms_ = now_ms_ + event.timeout_ms;
   wanted_ = event.handles;
 }
 

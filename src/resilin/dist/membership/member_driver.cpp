@@ -111,7 +111,9 @@ MemberDriver::~MemberDriver() {
 }
 
 void MemberDriver::post(MemberEvent event) { work_->post(std::move(event)); }
-void MemberDriver::reconfigure(std::uint64_t uuid, Handles handles) { work_->reconfigure({uuid, std::move(handles)}); }
+void MemberDriver::reconfigure(std::uint64_t uuid, Handles handles, std::uint64_t timeout_ms) {
+  work_->reconfigure({uuid, std::move(handles), timeout_ms});
+}
 void MemberDriver::close() { work_->close(); }
 Handle MemberDriver::handle() const { return work_->state().handle; }
 Phase MemberDriver::phase() const { return work_->state().phase; }

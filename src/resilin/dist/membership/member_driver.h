@@ -33,7 +33,7 @@ class MemberDriver {
   void post(MemberEvent event);
   /// Comes back when the attempt has begun; Finished tells its end. ReconfigureError while another is under way, after the end and in `act`;
   /// ArgumentError on a list that cannot be.
-  void reconfigure(std::uint64_t uuid, Handles handles);
+  void reconfigure(std::uint64_t uuid, Handles handles, std::uint64_t timeout_ms = 0);
   /// Comes back when `act` does not run and will not any more. What is posted later is dropped.
   void close();
 

@@ -20,6 +20,7 @@ struct Started {};
 struct Reconfigure {
   std::uint64_t uuid = 0;
   Handles handles;
+  std::uint64_t timeout_ms = 0;  // 0: that of the options
 };
 struct StoreReplied {
   std::uint64_t id = 0;

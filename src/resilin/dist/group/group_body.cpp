@@ -1,0 +1,328 @@
+// src/resilin/dist/group/group_body.cpp -- a group between its member's machine and its meshes.
+#include "resilin/dist/group/group_body.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "resilin/base/error.h"
+#include "resilin/base/log.h"
+#include "resilin/base/text.h"
+#include "resilin/dist/group/callbacks.h"
+#include "resilin/dist/group/progress.h"
+#include "resilin/dist/wire/codec.h"
+
+namespace resilin::dist {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kInstancesKey = "instances";
+constexpr milliseconds kSoon{1000};
+
+std::uint64_t ms_of(milliseconds time) { return static_cast<std::uint64_t>(time.count()); }
+
+std::uint64_t instance_of(const GroupOptions& options) {
+  if (options.store == nullptr) throw ArgumentError(cat("group ", options.name, ": no store is given"));
+  if (options.transport == nullptr) throw ArgumentError(cat("group ", options.name, ": no transport is given"));
+  return options.instance != 0 ? options.instance : static_cast<std::uint64_t>(options.store->add(kInstancesKey, 1));
+}
+
+/// The job's Coordinator looks after the one lineage of a job; lists of different groups are apart.
+std::shared_ptr<Store> store_of(const GroupOptions& options) {
+  return options.membership == Membership::Lineage ? options.store : make_prefix_store(cat("group/", options.name), options.store);
+}
+
+}  // namespace
+
+ProcessGroup::Body::Body(GroupOptions options)
+    : options_(std::move(options)), instance_(instance_of(options_)), store_(store_of(options_)) {
+  const MemberOptions member{.instance = instance_,
+                             .follows = options_.membership == Membership::Lineage,
+                             .attempt_timeout_ms = ms_of(options_.attempt_timeout),
+                             .store_grace_ms = ms_of(options_.store_grace)};
+  driver_ = std::make_unique<MemberDriver>(member, store_, [this](const MemberAction& action) { act(action); });
+  driver_->post(member_event::Started{});
+}
+
+ProcessGroup::Body::~Body() { destroy(); }
+
+std::shared_ptr<Mesh> ProcessGroup::Body::mesh() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return current_;
+}
+
+GenerationInfo ProcessGroup::Body::info() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return info_locked();
+}
+
+GenerationInfo ProcessGroup::Body::info_locked() const {
+  GenerationInfo info;
+  if (current_ == nullptr) return info;
+  const Attempt& attempt = current_->attempt();
+  info.generation = attempt.generation;
+  info.rank = current_->rank();
+  for (const Handle& handle : attempt.handles) info.handles.push_back(print_handle({handle.instance, attempt.generation}));
+  for (const std::string& blob : attempt.blobs) info.blobs.push_back(decode<ReadyBlob>(blob).text);
+  return info;
+}
+
+GenerationInfo ProcessGroup::Body::reconfigure(const ReconfigureOptions& options) {
+  if (in_callback()) throw WouldBlockError("reconfigure: a callback waits for it; it may end only after the callback");
+  Handles handles;
+  for (const std::string& handle : options.handles) handles.push_back(parse_handle(handle));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (destroyed_) throw ReconfigureError(cat("reconfigure: group ", options_.name, " has been finalized"));
+    ended_.erase(options.uuid);
+  }
+  driver_->reconfigure(options.uuid, std::move(handles), options.timeout ? ms_of(*options.timeout) : 0);
+  std::unique_lock<std::mutex> lock(mutex_);
+  // The machine itself ends every attempt in time.
+  changed_.wait(lock, [&] { return ended_.contains(options.uuid) || !gone_.empty() || destroyed_; });
+  if (!ended_.contains(options.uuid)) throw EvictedError(cat("reconfigure: ", destroyed_ ? "the group was destroyed meanwhile" : gone_));
+  const Ended ended = ended_.extract(options.uuid).mapped();
+  if (ended.verdict != Verdict::Commit) throw ReconfigureError(cat("reconfigure: ", ended.text));
+  return info_locked();
+}
+
+GenerationInfo ProcessGroup::Body::await_generation(std::uint64_t after, milliseconds timeout) {
+  if (in_callback()) throw WouldBlockError("await_generation: a callback waits for it; it may come only after the callback");
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::chrono::nanoseconds until = machine_clock().now() + timeout;
+  while (true) {
+    if (current_ != nullptr && current_->generation() > after) return info_locked();
+    if (!gone_.empty()) throw EvictedError(cat("group ", options_.name, ": ", gone_));
+    if (destroyed_) throw CancelledError(cat("group ", options_.name, " was destroyed"));
+    if (machine_clock().now() >= until) {
+      throw TimeoutError(cat("group ", options_.name, ": no generation after ", after, " came in ", timeout.count(), " ms"));
+    }
+    machine_clock().wait_until(changed_, lock, until);
+  }
+}
+
+void ProcessGroup::Body::set_blob(std::string blob) {
+  if (blob.size() > kMostUserBlobBytes) {
+    throw ArgumentError(
+        cat("group ", options_.name, ": a blob of ", blob.size(), " bytes; at most ", kMostUserBlobBytes, " go with a generation"));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  blob_ = std::move(blob);
+}
+
+// ---- collectives
+
+CollectiveEvent ProcessGroup::Body::event_of(const Mesh& mesh, const Collective& collective) const {
+  CollectiveEvent event;
+  event.group = options_.name;
+  event.rank = mesh.rank();
+  event.size = mesh.size();
+  event.generation = mesh.generation();
+  event.collective = collective;
+  return event;
+}
+
+Work ProcessGroup::Body::start(const Collective& collective) {
+  const std::shared_ptr<Mesh> current = mesh();
+  if (current == nullptr) {
+    throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " has no members yet; reconfigure it first"));
+  }
+  if (collective.timeout < kSoon) look_now();  // which may sleep longer
+  if (!pre_hooks->empty()) pre_hooks->call(event_of(*current, collective));
+  const std::shared_ptr<WorkBody> work = current->start(collective);
+  if (!post_hooks->empty()) {
+    CollectiveEvent event = event_of(*current, collective);
+    event.sequence = work->sequence;
+    post_hooks->call(event);
+  }
+  return Work(work);
+}
+
+// ---- the end
+
+void ProcessGroup::Body::abort(const std::string& reason) {
+  if (const std::shared_ptr<Mesh> current = mesh()) {
+    current->close({FailureKind::Aborted, cat("rank ", current->rank(), " aborted the group: ", reason), {}, current->rank()});
+  }
+}
+
+void ProcessGroup::Body::destroy() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(destroyed_, true)) return;
+  }
+  changed_.notify_all();
+  driver_->close();
+  const Failure failure{FailureKind::Destroyed, cat("group ", options_.name, " was destroyed"), {}, -1};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (next_ != nullptr) next_->close(failure);
+  if (current_ != nullptr) {
+    current_->leave();
+    current_->close(failure);
+  }
+}
+
+// ---- what the member's machine asks for, in the driver's thread
+
+void ProcessGroup::Body::act(const MemberAction& action) {
+  std::visit([this](const auto& one) { perform(one); }, action);
+}
+
+void ProcessGroup::Body::tell_membership(MembershipPhase phase, const Attempt& attempt) {
+  if (options_.recorder != nullptr) {
+    options_.recorder->change_membership({.phase = phase, .generation = attempt.generation, .incident = attempt.uuid, .culprit = kNoRank});
+  }
+  if (membership_hooks->empty()) return;
+  const MembershipChange change{options_.name, phase, attempt.uuid, attempt.generation};
+  run_callback([hooks = membership_hooks, change] { hooks->call(change); });
+}
+
+MeshEvents ProcessGroup::Body::mesh_events(const Attempt& attempt) {
+  const Handles handles = attempt.handles;
+  const std::uint64_t uuid = attempt.uuid;
+  const auto instance = [handles](int peer) { return handles[static_cast<std::size_t>(peer)].instance; };
+  MeshEvents events;
+  events.hello = [this](int, const note::Hello& hello) {
+    driver_->post(member_event::HelloHeard{hello.instance, hello.uuid, hello.generation, hello.digest});
+  };
+  events.unreachable = [this, uuid, instance](int peer, const std::string& why) {
+    log(LogLevel::Warning, cat("group ", options_.name, ": rank ", peer, " of the next generation cannot be reached: ", why));
+    driver_->post(member_event::PeerUnreachable{uuid, instance(peer)});
+  };
+  events.decision = [this](const Attempt& decision) { driver_->post(member_event::DecisionHeard{decision}); };
+  events.failed = [this, instance](std::uint64_t generation, const Failure& failure) {
+    if (revokes(failure.kind)) {
+      std::vector<std::uint64_t> lost;
+      const bool is_death = failure.kind == FailureKind::PeerLost || failure.kind == FailureKind::PeerLeft;
+      for (const i64 rank : failure.ranks) {
+        if (is_death) lost.push_back(instance(static_cast<int>(rank)));
+      }
+      driver_->post(member_event::GenerationFailed{generation, lost});
+    }
+    if (options_.recorder != nullptr) options_.recorder->revoke(generation, static_cast<std::int32_t>(failure.origin), 0);
+    if (abort_hooks->empty()) return;
+    const AbortEvent event{options_.name, generation, failure.text, failure.ranks};
+    run_callback([hooks = abort_hooks, event] { hooks->call(event); });
+  };
+  events.ended = [this](const std::shared_ptr<WorkBody>& work) {
+    if (completion_hooks->empty()) return;
+    CollectiveEvent event = event_of(*work->mesh, work->collective);
+    event.sequence = work->sequence;
+    event.state = work->state.load(std::memory_order_acquire);
+    event.duration = machine_clock().now() - work->begin;
+    run_callback([hooks = completion_hooks, event] { hooks->call(event); });
+  };
+  events.callback = [](std::function<void()> task) { run_callback(std::move(task)); };
+  return events;
+}
+
+void ProcessGroup::Body::perform(const member_action::PrepareMesh& action) {
+  tell_membership(MembershipPhase::Open, action.attempt);
+  try {
+    const MeshOptions mesh_options{.group = options_.name,
+                                   .instance = instance_,
+                                   .launch_rank = options_.launch_rank,
+                                   .spin = options_.spin,
+                                   .recorder = options_.recorder};
+    const std::shared_ptr<Mesh> mesh =
+        std::make_shared<Mesh>(mesh_options, options_.transport, mesh_events(action.attempt), machine_clock());
+    mesh->join(action.attempt, rank_of(action.attempt.handles, instance_));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      next_ = mesh;
+    }
+    look_after(mesh);
+    driver_->post(member_event::MeshPrepared{action.attempt.uuid, mesh->address()});
+  } catch (const Error& error) {
+    driver_->post(member_event::MeshFailed{action.attempt.uuid, error.what()});
+  }
+}
+
+void ProcessGroup::Body::perform(const member_action::Connect& action) {
+  const std::shared_ptr<Mesh> next = next_;
+  if (next == nullptr || next->attempt().uuid != action.uuid) return;
+  try {
+    next->connect(rank_of(next->attempt().handles, action.peer.instance), action.address);
+  } catch (const Error& error) {
+    log(LogLevel::Warning, cat("group ", options_.name, ": no way to instance ", action.peer.instance, ": ", error.what()));
+    driver_->post(member_event::PeerUnreachable{action.uuid, action.peer.instance});
+  }
+}
+
+void ProcessGroup::Body::perform(const member_action::CloseAdmission& action) {
+  std::string text;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (current_ != nullptr) current_->freeze();
+    text = blob_;
+  }
+  tell_membership(MembershipPhase::Promised, next_->attempt());
+  driver_->post(member_event::AdmissionClosed{action.uuid, encode(ReadyBlob{options_.shares_memory && next_->reads_all_peers(), text})});
+}
+
+void ProcessGroup::Body::perform(const member_action::OpenAdmission&) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (current_ != nullptr) current_->thaw();
+}
+
+void ProcessGroup::Body::perform(const member_action::DropMesh&) {
+  std::shared_ptr<Mesh> dropped;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped = std::exchange(next_, nullptr);
+  }
+  if (dropped == nullptr) return;
+  tell_membership(MembershipPhase::Abort, dropped->attempt());
+  dropped->close({FailureKind::Destroyed, "the attempt came to nothing", {}, -1});
+}
+
+void ProcessGroup::Body::perform(const member_action::TellPeers& action) {
+  if (next_ != nullptr) next_->tell_peers(action.attempt);
+}
+
+void ProcessGroup::Body::perform(const member_action::Install& action) {
+  tell_membership(MembershipPhase::Commit, action.attempt);
+  const bool all_read =
+      std::ranges::all_of(action.attempt.blobs, [](const std::string& blob) { return decode<ReadyBlob>(blob).reads_all_peers; });
+  std::shared_ptr<Mesh> old;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    old = current_;
+  }
+  if (old != nullptr)
+    old->close({FailureKind::Replaced, cat("generation ", old->generation(), " was replaced by ", action.attempt.generation), {}, -1});
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    next_->install(action.attempt, all_read ? Reach::SameHost : Reach::Network);
+    current_ = std::exchange(next_, nullptr);
+  }
+  tell_membership(MembershipPhase::Install, action.attempt);
+  changed_.notify_all();
+}
+
+void ProcessGroup::Body::perform(const member_action::Revoke& action) {
+  const std::shared_ptr<Mesh> current = mesh();
+  if (current == nullptr || current->generation() != action.generation) return;
+  current->fail({FailureKind::Aborted, cat("generation ", action.generation, " was revoked by another member"), {}, -1});
+}
+
+void ProcessGroup::Body::perform(const member_action::Finished& action) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (options_.membership == Membership::Listed) ended_[action.uuid] = {action.verdict, action.text};
+  }
+  changed_.notify_all();
+}
+
+void ProcessGroup::Body::perform(const member_action::Leave& action) {
+  std::shared_ptr<Mesh> current;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    gone_ = action.text.empty() ? "this process is no member any more" : action.text;
+    current = current_;
+  }
+  if (current != nullptr) current->close({FailureKind::Evicted, gone_, {}, -1});
+  changed_.notify_all();
+}
+
+}  // namespace resilin::dist

@@ -1,0 +1,115 @@
+// tests/dist/group/window_test.cpp -- one-sided memory, shared and by messages.
+#include "resilin/dist/group/window.h"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "resilin/base/error.h"
+#include "resilin/base/text.h"
+
+#include "tests/support/ranks.h"
+
+namespace resilin::dist {
+namespace {
+
+using std::chrono::milliseconds;
+using test::message_of;
+using test::Ranks;
+
+std::span<const std::byte> bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+void require(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+void exercise(ProcessGroup& group, bool passive) {
+  const int rank = group.rank(), next = (rank + 1) % group.size(), before = (rank + group.size() - 1) % group.size();
+  const std::uint64_t mine = 20'000 + 1000 * static_cast<std::uint64_t>(rank), theirs = 20'000 + 1000 * static_cast<std::uint64_t>(next);
+  Window window(group, mine);
+  require(window.is_passive() == passive, "passive");
+  require(window.size_bytes(next) == theirs, "size");
+  require(window.map_remote(next).has_value() == passive, "mapped");
+  const std::string text(10'001, static_cast<char>('a' + rank));
+  for (int round = 0; round < 5; ++round) {
+    window.put(next, 7, bytes_of_text(text));
+    window.put(next, theirs, {});
+    window.signal(next, 3);
+    window.wait_signal(3, 1, milliseconds(20'000));
+    const char* data = static_cast<const char*>(window.tensor().data());
+    require(data[6] == 0 && data[7] == 'a' + before && data[7 + 10'000] == 'a' + before && data[7 + 10'001] == 0, "put");
+    group.barrier().wait();
+    std::string got(10'001, ' ');
+    window.get(before, 7, std::as_writable_bytes(std::span(got)));
+    require(got == std::string(10'001, static_cast<char>('a' + (before + group.size() - 1) % group.size())), "get");
+    group.barrier().wait();
+  }
+  for (int i = 0; i < 100; ++i) window.fetch_add(0, 16'000, 2);
+  window.flush(0);
+  group.barrier().wait();
+  require(window.fetch_add(0, 16'000, 0) == 200u * static_cast<unsigned>(group.size()), "fetch_add");
+  group.barrier().wait();
+  const bool won = window.compare_swap(0, 16'008, 0, static_cast<std::uint64_t>(rank) + 1) == 0;
+  group.barrier().wait();
+  std::uint64_t winner = 0;
+  window.get(0, 16'008, std::as_writable_bytes(std::span(&winner, 1)));
+  require((winner == static_cast<std::uint64_t>(rank) + 1) == won, "compare_swap");
+  const auto refused = [&](std::uint64_t offset, std::size_t count) {
+    std::vector<std::byte> bytes(count);
+    return message_of([&] { window.put(next, offset, bytes); }) ==
+               cat("window: bytes ", offset, " to ", offset, " + ", count, " of rank ", next, "; it has ", theirs) &&
+           message_of([&] { window.get(next, offset, bytes); }) != "nothing was thrown";
+  };
+  require(refused(theirs, 1) && refused(theirs - 4, 5) && refused(~std::uint64_t{0}, 2), "bounds");
+  require(message_of([&] { window.fetch_add(0, 4, 1); }).find("multiple of 8") != std::string::npos, "alignment");
+  require(message_of([&] { window.put(group.size(), 0, {}); }).find("no rank") != std::string::npos, "rank");
+  require(message_of([&] { window.wait_signal(3, 1, milliseconds(20)); }).find("has counted 0 of 1") != std::string::npos, "patience");
+  window.destroy();
+}
+
+TEST_CASE("window: put, get, atomics, signals and bounds in shared memory") {
+  Ranks ranks(3);
+  ranks.reconfigure(ranks.all());
+  ranks.run([](int, ProcessGroup& group) { exercise(group, true); });
+}
+
+TEST_CASE("window: the same by messages, where memory cannot be shared") {
+  Ranks ranks(3, 11, [](GroupOptions& options) { options.shares_memory = false; });
+  ranks.reconfigure(ranks.all());
+  ranks.run([](int, ProcessGroup& group) { exercise(group, false); });
+}
+
+TEST_CASE("window: a dead rank and a new generation end it") {
+  for (const bool shared : {true, false}) {
+    CAPTURE(shared);
+    Ranks ranks(3, 0, [&](GroupOptions& options) { options.shares_memory = shared; });
+    ranks.reconfigure(ranks.all());
+    std::vector<std::unique_ptr<Window>> windows(3);
+    ranks.run([&](int process, ProcessGroup& group) { windows[static_cast<std::size_t>(process)] = std::make_unique<Window>(group, 64); });
+    ranks.fabric().kill(2);
+    for (const int process : {0, 1}) {
+      const std::string message = message_of([&] { windows[static_cast<std::size_t>(process)]->wait_signal(0, 1, milliseconds(10'000)); });
+      CAPTURE(message);
+      CHECK(message.find("rank 2 is gone") != std::string::npos);
+      CHECK_THROWS_AS(windows[static_cast<std::size_t>(process)]->flush(2), PeerError);
+    }
+    ranks.reconfigure({0, 1});
+    ranks.run({0, 1},
+              [&](int process, ProcessGroup& group) { windows[static_cast<std::size_t>(process)] = std::make_unique<Window>(group, 64); });
+    ranks.reconfigure({0, 1});  // while puts are possible
+    for (const int process : {0, 1}) {
+      const Window& window = *windows[static_cast<std::size_t>(process)];
+      std::byte byte{};
+      CHECK_THROWS_AS(window.flush(1 - process), StaleError);
+      CHECK_THROWS_AS(window.get(1 - process, 0, {&byte, 1}), StaleError);
+      CHECK_THROWS_AS(window.put(1 - process, 0, {&byte, 1}), StaleError);
+      CHECK_THROWS_AS(window.wait_signal(0, 1, milliseconds(10'000)), StaleError);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace resilin::dist
