@@ -6,7 +6,7 @@ packages=(g++ cmake ninja-build llvm-19-dev libucx-dev doctest-dev python3 spin)
 case "${1:?usage: tools/install.sh build|demo|bench|check|interop|oracle}" in
   build) ;;
   demo) packages=(bible-kjv) ;;
-  bench) packages+=(libtorch-dev libdnnl-dev python3-torch libopenblas0-pthread) ;;
+  bench) packages+=(libgloo-dev libtorch-dev libdnnl-dev python3-torch libopenblas0-pthread) ;;
   interop) packages=(python3-torch) ;;
   oracle) packages=(python3-torch python3-numpy) ;;
   check) packages+=(clang-14 libclang-rt-14-dev clang-format-14) ;;
