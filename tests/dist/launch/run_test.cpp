@@ -35,85 +35,24 @@
 #include "resilin/dist/security/secret.h"
 #include "resilin/dist/wire/codec.h"
 
+#include "tests/dist/launch/launcher.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::dist {
 namespace {
 
+using launch::comes_true;
+using launch::Launcher;
+using launch::lines_of;
+using launch::read_or_empty;
+using launch::with_test_case;
 using std::chrono::milliseconds;
-
-std::string read_or_empty(const std::string& path) { return std::filesystem::exists(path) ? read_file(path) : ""; }
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::istringstream text(read_or_empty(path));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
-
-template <class Condition>
-bool comes_true(Condition condition, int within_s = 20) {
-  for (int i = 0; i < within_s * 100; ++i) {
-    if (condition()) return true;
-    usleep(10'000);
-  }
-  return condition();
-}
 
 bool lives(pid_t process) {
   std::ifstream stat(cat("/proc/", process, "/stat"));
   std::string text;
   return std::getline(stat, text) && text.substr(text.rfind(')') + 2, 1) != "Z";
 }
-
-/// A launcher in a process of its own, and the folder that its ranks write to as $OUT.
-class Launcher {
- public:
-  Launcher(const testing::TemporaryFolder& out, std::vector<std::string> arguments, const std::string& name = "launcher")
-      : log_(out.path() + "/" + name) {
-    process_ = fork();
-    REQUIRE(process_ >= 0);
-    if (process_ == 0) run(out, arguments);
-  }
-  ~Launcher() {
-    if (process_ < 0) return;
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
-
-  /// Its exit code, or minus the signal that ended it.
-  int wait() {
-    int status = 0;
-    REQUIRE(waitpid(process_, &status, 0) == process_);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  void send(int signal) const { kill(process_, signal); }
-  std::string log() const { return read_or_empty(log_); }
-
- private:
-  [[noreturn]] void run(const testing::TemporaryFolder& out, const std::vector<std::string>& arguments) const {
-    alarm(100);
-    const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-    std::vector<std::string> variables = {"OUT=" + out.path()};
-    for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-    int code = 99;
-    try {
-      code = run_job(arguments, variables);
-    } catch (const std::exception& error) {
-      dprintf(STDERR_FILENO, "%s\n", error.what());
-      code = 98;
-    }
-    _exit(code);
-  }
-
-  std::string log_;
-  pid_t process_ = -1;
-};
 
 int run_shell(const testing::TemporaryFolder& out, std::vector<std::string> flags, const std::string& script) {
   for (const char* argument : {"sh", "-c"}) flags.emplace_back(argument);
@@ -123,12 +62,7 @@ int run_shell(const testing::TemporaryFolder& out, std::vector<std::string> flag
 
 /// The flags, then this program as the rank, doing what `mode` says (see the last test of this file).
 std::vector<std::string> with_rank(std::vector<std::string> flags, const std::string& mode) {
-  for (const std::string& argument :
-       {std::string("env"), "RESILIN_TEST_RANK=" + mode, std::filesystem::read_symlink("/proc/self/exe").string(),
-        std::string("--test-case=a rank of a test"), std::string("--no-skip")}) {
-    flags.push_back(argument);
-  }
-  return flags;
+  return with_test_case(std::move(flags), mode, "a rank of a test");
 }
 
 std::size_t run_folders() {
@@ -262,9 +196,16 @@ TEST_CASE("output is kept for each rank and life, and shown with the rank in fro
   CHECK(lines_of(out.path() + "/logs/job/1/1/stdout.log") == std::vector<std::string>{"out 1 1", "end"});
   CHECK(lines_of(out.path() + "/logs/job/1/1/stderr.log") == std::vector<std::string>{"err 1"});
   const std::string log = launcher.log();
-  for (const char* line : {"[rank 0] out 0 0\n[rank 0] end\n", "[rank 1] out 1 0\n[rank 1] end\n", "[rank 1] out 1 1\n[rank 1] end\n"}) {
-    CHECK(log.find(line) != std::string::npos);
-  }
+  const auto shown_of = [&](const std::string& rank) {
+    std::vector<std::string> shown;
+    std::istringstream text(log);
+    for (std::string line; std::getline(text, line);) {
+      if (line.starts_with(rank)) shown.push_back(line.substr(rank.size()));
+    }
+    return shown;
+  };
+  CHECK(shown_of("[rank 0] ") == std::vector<std::string>{"out 0 0", "end"});
+  CHECK(shown_of("[rank 1] ") == std::vector<std::string>{"out 1 0", "end", "out 1 1", "end"});
   CHECK(log.find("err 1") == std::string::npos);
 }
 

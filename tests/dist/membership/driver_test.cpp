@@ -11,6 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include "resilin/base/error.h"
@@ -37,11 +40,11 @@ const JobSecret kSecret = JobSecret::of_bytes(std::string(32, 'm'));
 
 /// A store that is served at a Unix socket, and its clients.
 struct ServedStore {
-  ServedStore() { serve(); }
+  explicit ServedStore(bool can_restart = false) : keeps(can_restart) { serve(); }
   void serve() {
     StoreServerOptions options;
     options.addresses = {address()};
-    options.snapshot_file = folder.path() + "/snapshot";
+    if (keeps) options.snapshot_file = folder.path() + "/snapshot";
     server.emplace(kSecret, options);
   }
   Address address() const { return {Address::Kind::Unix, folder.path() + "/store", 0}; }
@@ -49,6 +52,7 @@ struct ServedStore {
     return std::make_shared<TcpStore>(address(), kSecret, TcpStoreOptions{.grace = grace});
   }
   const testing::TemporaryFolder folder;
+  const bool keeps;
   std::optional<StoreServer> server;
 };
 
@@ -73,7 +77,7 @@ struct Crowd {
   void kill(std::uint64_t instance) {
     std::erase_if(members, [&](const std::unique_ptr<LiveMember>& member) { return member->instance() == instance; });
     dead.push_back(instance);
-    coordinator->suspects(dead);
+    coordinator->tell({dead});
   }
   bool all_come_to(const Instances& instances) {
     return std::ranges::all_of(instances, [&](std::uint64_t instance) { return of(instance).comes_to_generation_of(instances); });
@@ -269,7 +273,8 @@ TEST_CASE("drivers end at once though their store is gone") {
 }
 
 TEST_CASE("a lineage goes on when its store is back") {
-  ServedStore served;
+  const bool can_restart = true;
+  ServedStore served(can_restart);
   Crowd crowd([&] { return served.client(); }, 3);
   REQUIRE(crowd.all_come_to({1, 2, 3}));
   served.server.reset();
@@ -291,6 +296,22 @@ TEST_CASE("a member whose store holds what nobody can read leaves with the reaso
   CHECK_THROWS_AS(member.driver().reconfigure(1, {{1, 0}}), ReconfigureError);
 }
 
+TEST_CASE("a forked child finds its parent's driver empty") {
+  std::optional<MemberDriver> driver;
+  driver.emplace(MemberOptions{.instance = 1}, make_hash_store(), [](const MemberAction&) {});
+  driver->post(member_event::Started{});
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(10);
+    driver.reset();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
 TEST_CASE("an attempt cannot be asked for by what a member does about another") {
   const std::shared_ptr<Store> store = make_hash_store();
   std::promise<std::string> told;
@@ -306,8 +327,8 @@ TEST_CASE("an attempt cannot be asked for by what a member does about another") 
 TEST_CASE("a Coordinator writes nothing while nobody asks to join, whoever dies") {
   const std::shared_ptr<Store> store = make_hash_store();
   CoordinatorDriver coordinator({.first_size = 2}, store, nullptr);
-  coordinator.suspects({1}, {2});
-  coordinator.suspects({1, 3}, {2});
+  coordinator.tell({{1}, {2}});
+  coordinator.tell({{1, 3}, {2}});
   std::this_thread::sleep_for(milliseconds(50));
   CHECK(store->num_keys() == 0);
 }

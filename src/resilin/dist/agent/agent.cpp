@@ -113,8 +113,8 @@ class Agent::Work {
                [this](const BeatMessage& beat, int process) { take_beat(beat, process); }),
         store_(store, agent_key(setup_.place.node) + "/ended", clock),
         coordination_(
-            expected_ranks(setup_), store, [this](std::uint64_t instance, std::uint64_t generation) { queue_loss(instance, generation); },
-            clock) {
+            expected_ranks(setup_), setup_.run.policy, store,
+            [this](std::uint64_t instance, std::uint64_t generation) { queue_loss(instance, generation); }, clock) {
     loop_.add(signals_.get(), [this](EventLoop::Ready) { take_signals(); });
     watch_store();
   }

@@ -6,8 +6,9 @@
 
 namespace resilin::dist {
 
-Coordination::Coordination(std::size_t first_size, std::shared_ptr<Store> store, Evicted evicted, Clock& clock)
-    : evicted_(std::move(evicted)),
+Coordination::Coordination(std::size_t first_size, Policy policy, std::shared_ptr<Store> store, Evicted evicted, Clock& clock)
+    : policy_(policy),
+      evicted_(std::move(evicted)),
       driver_(
           {.first_size = first_size}, std::move(store),
           [this](const Current& before, const Current& now) {
@@ -23,15 +24,21 @@ void Coordination::note(std::uint64_t instance, RankState state) {
   switch (state) {
     case RankState::Running: is_new = suspected_.erase(instance) != 0; break;
     case RankState::Suspected:
-    case RankState::Evicted:
-    case RankState::Dead: is_new = suspected_.insert(instance).second; break;
+    case RankState::Evicted: is_new = suspected_.insert(instance).second; break;
+    case RankState::Dead:
+      suspected_.insert(instance);
+      ++dead_;
+      is_new = true;
+      break;
     case RankState::Left:
     case RankState::Done:
       suspected_.erase(instance);
       is_new = left_.insert(instance).second;
       break;
   }
-  if (is_new) driver_.suspects({suspected_.begin(), suspected_.end()}, {left_.begin(), left_.end()});
+  if (!is_new) return;
+  const std::size_t lacking = left_.size() + (policy_ == Policy::Shrink ? dead_ : 0);
+  driver_.tell({{suspected_.begin(), suspected_.end()}, {left_.begin(), left_.end()}, lacking});
 }
 
 }  // namespace resilin::dist

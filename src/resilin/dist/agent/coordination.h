@@ -21,14 +21,18 @@ class Coordination {
  public:
   using Evicted = std::function<void(std::uint64_t instance, std::uint64_t generation)>;
 
-  Coordination(std::size_t first_size, std::shared_ptr<Store> store, Evicted evicted, Clock& clock);
+  /// The first generation waits for `first_size` ranks, but for those that have ended and are not started again: with Policy::Shrink the dead
+  /// too, but only of this host.
+  Coordination(std::size_t first_size, Policy policy, std::shared_ptr<Store> store, Evicted evicted, Clock& clock);
 
   /// What the agent knows of a life from now on. Instance 0 is nobody.
   void note(std::uint64_t instance, RankState state);
 
  private:
+  const Policy policy_;
   std::set<std::uint64_t> suspected_;  // or dead
   std::set<std::uint64_t> left_;       // in good order
+  std::size_t dead_ = 0;
   const Evicted evicted_;
   CoordinatorDriver driver_;  // its thread uses evicted_
 };

@@ -63,6 +63,7 @@ void Coordinator::handle(const StoreReplied& event) {
 void Coordinator::handle(const SuspectsAre& event) {
   suspects_ = event.instances;
   left_ = event.left;
+  lacking_ = event.lacking;
   evaluate();
 }
 
@@ -181,7 +182,8 @@ void Coordinator::evaluate() {
 Situation Coordinator::situation() const {
   std::vector<std::uint64_t> gone = suspects_;
   gone.insert(gone.end(), left_.begin(), left_.end());
-  return {current_, is_revoked_, joiners_, gone, plan_, attempt_, broken_, lost_, options_.first_size, options_.fault};
+  const std::size_t first_size = options_.first_size - std::min(options_.first_size, lacking_);
+  return {current_, is_revoked_, joiners_, gone, plan_, attempt_, broken_, lost_, first_size, options_.fault};
 }
 
 void Coordinator::guard_attempt() {

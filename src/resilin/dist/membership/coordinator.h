@@ -33,6 +33,7 @@ struct StoreReplied {
 struct SuspectsAre {
   std::vector<std::uint64_t> instances;
   std::vector<std::uint64_t> left = {};
+  std::size_t lacking = 0;  // nobody takes the place of so many: a first generation does not wait for them
 };
 struct TimePassed {
   std::uint64_t now_ms = 0;
@@ -91,6 +92,7 @@ class Coordinator {
   std::uint64_t now_ms_ = 0;
   std::vector<std::uint64_t> suspects_;
   std::vector<std::uint64_t> left_;
+  std::size_t lacking_ = 0;
   std::vector<CoordinatorRequest> out_;  // of this step
   std::map<std::uint64_t, Purpose> asked_;
   std::uint64_t last_id_ = 0;

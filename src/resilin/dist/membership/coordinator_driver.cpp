@@ -61,9 +61,7 @@ CoordinatorDriver::~CoordinatorDriver() {
   if (work_->is_forked()) static_cast<void>(work_.release());  // its threads run in the parent only, and nobody may wait for them here
 }
 
-void CoordinatorDriver::suspects(std::vector<std::uint64_t> instances, std::vector<std::uint64_t> left) {
-  work_->post(coordinator_event::SuspectsAre{std::move(instances), std::move(left)});
-}
+void CoordinatorDriver::tell(coordinator_event::SuspectsAre suspects) { work_->post(std::move(suspects)); }
 void CoordinatorDriver::close() { work_->close(); }
 
 }  // namespace resilin::dist

@@ -25,8 +25,7 @@ class CoordinatorDriver {
   CoordinatorDriver(const CoordinatorDriver&) = delete;
   CoordinatorDriver& operator=(const CoordinatorDriver&) = delete;
 
-  /// All that a detector suspects now, and all that left in good order.
-  void suspects(std::vector<std::uint64_t> instances, std::vector<std::uint64_t> left = {});
+  void tell(coordinator_event::SuspectsAre suspects);
   /// Comes back when `moved` does not run and will not any more.
   void close();
 

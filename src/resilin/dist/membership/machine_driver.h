@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "resilin/base/error.h"
 #include "resilin/dist/environment.h"
@@ -61,12 +62,14 @@ class MachineDriver {
   MachineDriver& operator=(const MachineDriver&) = delete;
 
   void post(Event event) { enter({std::move(event), nullptr}); }
-  /// Comes back when the step is done, and throws what the machine threw at it; then nothing has changed.
+  /// Comes back when the step is done. ArgumentError and ReconfigureError are the machine's refusal of the event; nothing has changed then.
   void call(Event event) {
-    std::promise<void> done;
-    std::future<void> result = done.get_future();
+    std::promise<Refusal> done;
+    std::future<Refusal> result = done.get_future();
     enter({std::move(event), &done});
-    result.get();
+    const Refusal refusal = result.get();
+    if (const ArgumentError* const error = std::get_if<ArgumentError>(&refusal)) throw ArgumentError(*error);
+    if (const ReconfigureError* const error = std::get_if<ReconfigureError>(&refusal)) throw ReconfigureError(*error);
   }
   bool is_own_thread() const { return std::this_thread::get_id() == thread_id_.load(); }
   StoreAsker& asker() { return asker_; }
@@ -80,13 +83,16 @@ class MachineDriver {
     }
     wake_.notify_one();
     if (thread_.joinable()) thread_.join();
-    drop_queue("reconfigure: the group is closed; nothing can be asked of it any more");
+    for (const Queued& queued : std::exchange(queue_, {})) {
+      if (queued.done != nullptr) queued.done->set_value(ReconfigureError(kClosed));
+    }
   }
 
  private:
+  using Refusal = std::variant<std::monostate, ArgumentError, ReconfigureError>;
   struct Queued {
     Event event;
-    std::promise<void>* done = nullptr;
+    std::promise<Refusal>* done = nullptr;
   };
 
   void enter(Queued queued) {
@@ -98,7 +104,7 @@ class MachineDriver {
         return;
       }
     }
-    if (queued.done != nullptr) refuse(*queued.done, "reconfigure: the group is closed; nothing can be asked of it any more");
+    if (queued.done != nullptr) queued.done->set_value(ReconfigureError(kClosed));
   }
 
   void run() {
@@ -128,7 +134,7 @@ class MachineDriver {
     if (!reason_.empty()) return answer_broken(queued);
     try {
       perform(machine_.step(typename Kind::TimePassed{clock_.now_ms()}));
-      if (step(queued) && queued.done != nullptr) queued.done->set_value();
+      if (step(queued) && queued.done != nullptr) queued.done->set_value({});
     } catch (const std::exception& error) {
       reason_ = error.what();
       deadline_ms_ = std::numeric_limits<std::uint64_t>::max();
@@ -142,9 +148,13 @@ class MachineDriver {
     Actions actions;
     try {
       actions = machine_.step(queued.event);
-    } catch (const Error&) {
+    } catch (const ArgumentError& error) {
       if (queued.done == nullptr) throw;
-      queued.done->set_exception(std::current_exception());
+      queued.done->set_value(error);
+      return false;
+    } catch (const ReconfigureError& error) {
+      if (queued.done == nullptr) throw;
+      queued.done->set_value(error);
       return false;
     }
     perform(std::move(actions));
@@ -158,18 +168,10 @@ class MachineDriver {
   }
 
   void answer_broken(const Queued& queued) const {
-    if (queued.done != nullptr) refuse(*queued.done, reason_);
+    if (queued.done != nullptr) queued.done->set_value(ReconfigureError(reason_));
   }
 
-  static void refuse(std::promise<void>& done, const std::string& why) {
-    done.set_exception(std::make_exception_ptr(ReconfigureError(why)));
-  }
-
-  void drop_queue(const std::string& why) {
-    for (const Queued& queued : std::exchange(queue_, {})) {
-      if (queued.done != nullptr) refuse(*queued.done, why);
-    }
-  }
+  static constexpr const char* kClosed = "reconfigure: the group is closed; nothing can be asked of it any more";
 
   Machine machine_;
   const Owner owner_;
