@@ -91,7 +91,10 @@ GenerationInfo ProcessGroup::Body::await_generation(std::uint64_t after, millise
   std::unique_lock<std::mutex> lock(mutex_);
   const std::chrono::nanoseconds until = machine_clock().now() + timeout;
   while (true) {
-    if (current_ != nullptr && current_->generation() > after) return info_locked();
+    if (current_ != nullptr && current_->generation() > after) {
+      known_generation_ = current_->generation();
+      return info_locked();
+    }
     if (!gone_.empty()) throw EvictedError(cat("group ", options_.name, ": ", gone_));
     if (destroyed_) throw CancelledError(cat("group ", options_.name, " was destroyed"));
     if (machine_clock().now() >= until) {
@@ -122,11 +125,22 @@ CollectiveEvent ProcessGroup::Body::event_of(const Mesh& mesh, const Collective&
   return event;
 }
 
+/// A program that does not know of a generation would run the step of another one in it.
+void ProcessGroup::Body::require_known(const Mesh& mesh, const Collective& collective) const {
+  if (options_.membership != Membership::Lineage) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (mesh.generation() == known_generation_) return;
+  throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " is in generation ", mesh.generation(),
+                           " now; await_generation says who its members are, and only then collectives start in it"),
+                       {.group = options_.name, .generation = mesh.generation(), .ranks = {}});
+}
+
 Work ProcessGroup::Body::start(const Collective& collective) {
   const std::shared_ptr<Mesh> current = mesh();
   if (current == nullptr) {
     throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " has no members yet; reconfigure it first"));
   }
+  require_known(*current, collective);
   if (collective.timeout < kSoon) look_now();  // which may sleep longer
   if (!pre_hooks->empty()) pre_hooks->call(event_of(*current, collective));
   const std::shared_ptr<WorkBody> work = current->start(collective);

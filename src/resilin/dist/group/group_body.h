@@ -71,6 +71,7 @@ class ProcessGroup::Body {
   std::shared_ptr<Mesh> make_mesh(const Attempt& attempt);
   MeshEvents mesh_events(const Attempt& attempt);
   void tell_membership(MembershipPhase phase, const Attempt& attempt);
+  void require_known(const Mesh& mesh, const Collective& collective) const;
   CollectiveEvent event_of(const Mesh& mesh, const Collective& collective) const;
   GenerationInfo info_locked() const;
 
@@ -82,6 +83,7 @@ class ProcessGroup::Body {
   std::shared_ptr<Mesh> current_;  // null before the first generation
   std::shared_ptr<Mesh> next_;     // while an attempt is under way
   std::string blob_;
+  std::uint64_t known_generation_ = 0;    // of a lineage: the one that the program was told of
   std::map<std::uint64_t, Ended> ended_;  // attempts that somebody waits for
   std::string gone_;                      // why this process is no member any more
   bool destroyed_ = false;

@@ -1,0 +1,286 @@
+// tests/dist/group/process_test.cpp -- groups of real processes that compute, are killed and stopped, and go on with right sums.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "resilin/base/error.h"
+#include "resilin/base/text.h"
+#include "resilin/dist/group/init.h"
+#include "resilin/dist/group/process_group.h"
+#include "resilin/dist/launch/rank_info.h"
+
+#include "tests/dist/launch/launcher.h"
+
+namespace resilin::dist {
+namespace {
+
+using launch::comes_true;
+using launch::Launcher;
+using launch::lines_of;
+using std::chrono::milliseconds;
+
+double now_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+/// What a rank wrote down: its first sum of a generation was right, or what was wrong.
+struct Note {
+  std::string what;
+  std::uint64_t instance = 0, generation = 0;
+  int size = 0;
+  double at_ms = 0;
+  pid_t process = 0;
+};
+
+std::string start_time_of(pid_t process) {
+  std::ifstream stat(cat("/proc/", process, "/stat"));
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string value;
+  for (int i = 0; i < 20 && fields >> value; ++i) continue;
+  return value;
+}
+
+std::size_t descriptors_of(pid_t process) {
+  std::size_t count = 0;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(cat("/proc/", process, "/fd"), gone)) count += entry.exists() ? 1 : 0;
+  return count;
+}
+
+double percentile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
+}
+
+/// How much is done to a job, by RESILIN_SOAK="kills=200,stops=50"; a test does little.
+struct Plan {
+  int kills = 8;
+  int stops = 2;
+  std::uint64_t seed = 1;
+};
+
+Plan plan() {
+  Plan plan;
+  const char* text = std::getenv("RESILIN_SOAK");
+  if (text == nullptr) return plan;
+  int kills = 0, stops = 0;
+  unsigned long long seed = 1;
+  REQUIRE(std::sscanf(text, "kills=%d,stops=%d,seed=%llu", &kills, &stops, &seed) >= 2);
+  return {kills, stops, seed};
+}
+
+/// A job of ranks that sum until it is stopped.
+class SummingJob {
+ public:
+  SummingJob(int size, std::vector<std::string> flags)
+      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", "a rank that sums")) {}
+
+  std::vector<Note> notes() const {
+    std::vector<Note> notes;
+    for (const std::string& line : lines_of(out_.path() + "/notes")) {
+      Note note;
+      std::istringstream text(line);
+      if (text >> note.what >> note.instance >> note.generation >> note.size >> note.at_ms >> note.process) notes.push_back(note);
+    }
+    return notes;
+  }
+  /// The members of a generation after `after`, once all of them have a right sum in it and there are so many.
+  std::vector<Note> members(int size, std::uint64_t after) const {
+    std::vector<Note> members;
+    comes_true(
+        [&] {
+          members.clear();
+          const std::vector<Note> all = notes();
+          std::uint64_t newest = 0;
+          for (const Note& note : all) newest = std::max(newest, note.generation);
+          for (const Note& note : all) {
+            if (note.what == "sum" && note.generation == newest && newest > after && note.size == size) members.push_back(note);
+          }
+          return static_cast<int>(members.size()) == size;
+        },
+        60);
+    return members;
+  }
+  /// From a time until all members of the first whole generation after it had their first sum.
+  std::optional<double> recovery_ms(std::uint64_t generation, double since_ms) const {
+    std::map<std::uint64_t, std::vector<Note>> later;
+    for (const Note& note : notes()) {
+      if (note.what == "sum" && note.generation > generation) later[note.generation].push_back(note);
+    }
+    for (const auto& [number, list] : later) {
+      if (static_cast<int>(list.size()) < list[0].size) continue;
+      double last = 0;
+      for (const Note& note : list) last = std::max(last, note.at_ms);
+      return last - since_ms;
+    }
+    return std::nullopt;
+  }
+  int size() const { return size_; }
+  std::string log() const { return launcher_.log(); }
+  int end() {
+    std::ofstream(out_.path() + "/stop") << "now";
+    return launcher_.wait();
+  }
+
+ private:
+  const int size_;
+  const testing::TemporaryFolder out_;
+  Launcher launcher_;
+};
+
+struct Damage {
+  std::vector<double> recovery_ms;
+  std::set<std::uint64_t> struck;  // instances
+};
+
+/// One fault at a random microsecond; comes back when the job is whole again.
+std::vector<Note> strike(SummingJob& job, const std::vector<Note>& whole, int signal, std::mt19937_64& random, Damage& damage) {
+  const Note& victim = whole[random() % whole.size()];
+  usleep(static_cast<useconds_t>(random() % 30'000));
+  const double begin_ms = now_ms();
+  REQUIRE(kill(victim.process, signal) == 0);
+  damage.struck.insert(victim.instance);
+  const std::vector<Note> again = job.members(job.size(), victim.generation);
+  CAPTURE(job.log());
+  REQUIRE(static_cast<int>(again.size()) == job.size());
+  const std::optional<double> recovered = job.recovery_ms(victim.generation, begin_ms);
+  REQUIRE(recovered.has_value());
+  damage.recovery_ms.push_back(*recovered);
+  return again;
+}
+
+void check_survivors(const std::vector<Note>& before, const std::map<pid_t, std::string>& started, const std::vector<Note>& after,
+                     const Damage& damage) {
+  for (const Note& member : before) {
+    if (damage.struck.contains(member.instance)) continue;
+    const auto same = std::ranges::find(after, member.instance, &Note::instance);
+    REQUIRE(same != after.end());
+    CHECK(same->process == member.process);
+    CHECK(start_time_of(member.process) == started.at(member.process));
+  }
+}
+
+TEST_CASE("real processes: kills and stops of any rank leave right sums, and the others keep their processes") {
+  const Plan todo = plan();
+  const int faults = todo.kills + todo.stops;
+  SummingJob job(4, {"--standalone", "--nproc-per-node=4", cat("--max-restarts=", faults + 4), "--heartbeat-timeout=1"});
+  std::mt19937_64 random(todo.seed);
+  const std::vector<Note> first = job.members(4, 0);
+  CAPTURE(job.log());
+  REQUIRE(first.size() == 4);
+  std::map<pid_t, std::string> started;
+  for (const Note& member : first) started[member.process] = start_time_of(member.process);
+  Damage killed, stopped;
+  std::vector<Note> whole = first;
+  std::map<pid_t, std::size_t> descriptors;
+  for (int i = 0; i < faults; ++i) {
+    const bool stops = i % faults < todo.stops;
+    whole = strike(job, whole, stops ? SIGSTOP : SIGKILL, random, stops ? stopped : killed);
+    for (const Note& member : whole) descriptors.try_emplace(member.process, descriptors_of(member.process));
+  }
+  Damage all = killed;
+  all.struck.insert(stopped.struck.begin(), stopped.struck.end());
+  check_survivors(first, started, whole, all);
+  for (const Note& member : whole) CHECK(descriptors_of(member.process) <= descriptors.at(member.process) + 8);
+  for (const Note& note : job.notes()) CHECK_MESSAGE(note.what == "sum", note.what);
+  CHECK(job.end() == 0);
+  std::printf(
+      "%d kills of 4 ranks: right sums again after p50 %.0f ms, p95 %.0f ms, at most %.0f ms; %d stops: p50 %.0f ms, at most %.0f ms\n",
+      todo.kills, percentile(killed.recovery_ms, 0.5), percentile(killed.recovery_ms, 0.95), percentile(killed.recovery_ms, 1), todo.stops,
+      percentile(stopped.recovery_ms, 0.5), percentile(stopped.recovery_ms, 1));
+}
+
+// What follows runs in ranks.
+
+class SummingRank {
+ public:
+  SummingRank(ProcessGroup group, std::string folder, std::uint64_t instance)
+      : group_(std::move(group)), folder_(std::move(folder)), instance_(instance) {}
+
+  void run() {
+    std::uint64_t generation = group_.generation();
+    while (access((folder_ + "/stop").c_str(), F_OK) != 0) {
+      try {
+        sum_in(generation);
+      } catch (const EvictedError& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        _exit(1);
+      } catch (const DistError&) {
+        generation = next_generation(generation);
+      }
+    }
+  }
+
+ private:
+  /// Sums of sizes and values that all members can tell from the generation and the number, until something fails or the job ends.
+  void sum_in(std::uint64_t generation) {
+    for (std::uint64_t number = 0; access((folder_ + "/stop").c_str(), F_OK) != 0; ++number) {
+      std::mt19937_64 random(generation * 1000 + number);
+      const i64 count = number == 0 ? 256 : static_cast<i64>(std::uint64_t{1} << (random() % 20));
+      const Tensor x = Tensor::allocate(Shape{count}, DType::F32);
+      float* data = static_cast<float*>(x.data());
+      const int rank = group_.rank(), size = group_.size();
+      for (i64 i = 0; i < count; ++i)
+        data[i] = static_cast<float>((static_cast<std::uint64_t>(i) + number) % 100 + static_cast<std::uint64_t>(rank));
+      const Work work = group_.all_reduce(x, ReduceOp::Sum, milliseconds(30'000));
+      work.wait();
+      const std::uint64_t ranks = static_cast<std::uint64_t>(size);
+      for (i64 i = 0; i < count; ++i) {
+        const std::uint64_t expected = ranks * ((static_cast<std::uint64_t>(i) + number) % 100) + ranks * (ranks - 1) / 2;
+        if (data[i] != static_cast<float>(expected))
+          return note(cat("wrong:", number, ":", i, ":", data[i], ":", expected), generation, size);
+      }
+      if (number == 0) note("sum", generation, size);
+    }
+  }
+
+  std::uint64_t next_generation(std::uint64_t generation) {
+    try {
+      return group_.await_generation(generation, milliseconds(30'000)).generation;
+    } catch (const EvictedError& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(1);
+    }
+  }
+
+  void note(const std::string& what, std::uint64_t generation, int size) const {
+    const std::string line = cat(what, " ", instance_, " ", generation, " ", size, " ", now_ms(), " ", getpid(), "\n");
+    std::ofstream(folder_ + "/notes", std::ios::app) << line << std::flush;
+  }
+
+  ProcessGroup group_;
+  const std::string folder_;
+  const std::uint64_t instance_;
+};
+
+TEST_CASE("a rank that sums" * doctest::skip()) {
+  alarm(600);
+  const std::optional<RankInfo> rank = rank_info();
+  REQUIRE(rank.has_value());
+  ProcessGroup group = init_process_group({.membership = Membership::Lineage});
+  SummingRank(group, std::getenv("OUT"), rank->instance).run();
+  group.destroy();
+}
+
+}  // namespace
+}  // namespace resilin::dist
