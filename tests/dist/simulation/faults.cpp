@@ -7,7 +7,6 @@ namespace resilin::dist::simulation {
 namespace {
 
 constexpr std::uint64_t kMs = 1000;
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 }  // namespace
 
