@@ -166,6 +166,7 @@ void ProcessGroup::Body::destroy() {
     if (std::exchange(destroyed_, true)) return;
   }
   changed_.notify_all();
+  if (options_.recorder != nullptr) options_.recorder->leave();
   driver_->close();
   const Failure failure{FailureKind::Destroyed, cat("group ", options_.name, " was destroyed"), {}, -1};
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -317,7 +318,23 @@ void ProcessGroup::Body::perform(const member_action::Install& action) {
 void ProcessGroup::Body::perform(const member_action::Revoke& action) {
   const std::shared_ptr<Mesh> current = mesh();
   if (current == nullptr || current->generation() != action.generation) return;
-  current->fail({FailureKind::Aborted, cat("generation ", action.generation, " was revoked by another member"), {}, -1});
+  std::vector<i64> ranks;
+  for (const std::uint64_t instance : action.lost) {
+    const int rank = rank_of(current->attempt().handles, instance);
+    if (rank < 0) continue;
+    ranks.push_back(rank);
+    const std::int64_t launch_rank = current->launch_ranks()[static_cast<std::size_t>(rank)];
+    if (options_.recorder != nullptr) {
+      options_.recorder->lose_peer(static_cast<std::int32_t>(launch_rank), LossEvidence::Heartbeat, action.generation);
+    }
+  }
+  if (ranks.empty()) {
+    current->fail({FailureKind::Aborted, cat("generation ", action.generation, " was revoked by another member"), {}, -1});
+  } else {
+    const std::string text = cat("rank ", ranks[0], " is gone: the job's agents say so");
+    current->fail(
+        {FailureKind::PeerLost, ranks.size() == 1 ? text : cat("ranks ", ranks, " are gone: the job's agents say so"), ranks, -1});
+  }
 }
 
 void ProcessGroup::Body::perform(const member_action::Finished& action) {

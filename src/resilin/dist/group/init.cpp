@@ -2,13 +2,17 @@
 #include "resilin/dist/group/init.h"
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "resilin/base/config.h"
 #include "resilin/base/cpu_count.h"
 #include "resilin/base/error.h"
+#include "resilin/base/hash.h"
 #include "resilin/base/text.h"
 #include "resilin/dist/agent/heartbeat.h"
 #include "resilin/dist/launch/job_store.h"
@@ -55,9 +59,29 @@ std::chrono::nanoseconds spin_of(const RankInfo& info) {
   return threads <= usable_cpu_count() ? std::chrono::microseconds(100) : std::chrono::microseconds(0);
 }
 
+/// Recordings of dead processes are kept for a day, those of a job in a folder of its own.
+void remove_old_recordings(const std::string& base) {
+  std::error_code failure;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(base, failure)) {
+    if (!entry.is_directory(failure)) continue;
+    remove_dead_recordings(entry.path(), wall_clock_now() - std::chrono::hours(24));
+    std::filesystem::remove(entry.path(), failure);  // where nothing is left
+  }
+}
+
+/// Ids are the user's; the store's address is each job's own.
+std::string folder_name(const RankInfo& info) {
+  std::string name = cat(info.run_id.empty() ? "job" : info.run_id, "-", hash_text(info.store_address) % 1'000'000);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
+  return name;
+}
+
 std::shared_ptr<Recorder> make_recorder(const InitOptions& options, const RankInfo& info, std::uint64_t instance) {
   if (!options.records) return nullptr;
   RecorderOptions recorder = machine_recorder_options();
+  remove_old_recordings(recorder.folder);
+  recorder.folder += cat("/", folder_name(info));
   recorder.job = info.run_id;
   recorder.backend = "ucx";
   recorder.rank = static_cast<std::int32_t>(info.rank);

@@ -84,7 +84,7 @@ void Member::followed(const Reply& reply) {
   revoke_version_ = reply.values[2].version;
   if (reply.values[0].exists()) plan_ = decode<Plan>(reply.values[0].bytes);
   if (reply.values[1].exists()) current_ = decode<Current>(reply.values[1].bytes);
-  if (reply.values[2].exists()) revoke();
+  if (reply.values[2].exists()) revoke(decode<Revocation>(reply.values[2].bytes).lost);
   follow();
   publish_revocation();
   pursue_plan();
@@ -105,14 +105,14 @@ void Member::pursue_plan() {
 
 void Member::handle(const GenerationFailed& event) {
   if (event.generation != generation_ || generation_ == 0 || is_revoked_) return;
-  revoke();
+  revoke(event.lost);
   revocation_ = Revocation{generation_, options_.instance, event.lost};
   publish_revocation();
 }
 
-void Member::revoke() {
+void Member::revoke(std::vector<std::uint64_t> lost) {
   if (std::exchange(is_revoked_, true)) return;
-  out_.push_back(action::Revoke{generation_});
+  out_.push_back(action::Revoke{generation_, std::move(lost)});
 }
 
 /// Written by the first witness, and only while cur is this generation, so that the move of cur can remove it.

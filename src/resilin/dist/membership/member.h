@@ -106,7 +106,7 @@ class Member {
   void announce();
   void follow();
   void followed(const Reply& reply);
-  void revoke();
+  void revoke(std::vector<std::uint64_t> lost);
   void publish_revocation();
   void pursue_plan();
   void leave(const std::string& text, bool store_is_gone = false);

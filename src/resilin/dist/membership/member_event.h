@@ -128,6 +128,7 @@ struct Install {
 /// The installed generation is revoked: nothing of it succeeds from here on.
 struct Revoke {
   std::uint64_t generation = 0;
+  std::vector<std::uint64_t> lost;  // the instances that are the reason, as far as they are known
 };
 /// Reconfigure's Work ends: a success exactly when the verdict is Commit.
 struct Finished {
