@@ -1,5 +1,5 @@
 # Makefile -- the front door: each target installs what is missing, builds, then runs.
-# make test | demo | tour | bench | check | mutants | kernels | interop | oracle | format     (PRESET=debug make test builds another preset)
+# make test | demo | tour | bench | check | soak | mutants | kernels | interop | oracle | format     (PRESET=debug make test builds another preset)
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := test
@@ -13,7 +13,7 @@ CONFIGURE = cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; e
 # Kernels that tests and demos make stay in the build folder.
 export RESILIN_CACHE_DIR := $(CURDIR)/$(BUILD)/kernel-cache
 
-.PHONY: test demo tour bench check mutants kernels interop oracle format build
+.PHONY: test demo tour bench check soak mutants kernels interop oracle format build
 build:
 	@tools/install.sh build
 	@mkdir -p build
@@ -46,6 +46,11 @@ bench: build
 check:
 	@tools/install.sh check
 	tools/check.sh
+
+# What takes too long for every test run: a million simulated schedules, ten thousand reconfigures, hundreds of kills. At most an hour.
+soak: build
+	timeout 2400 env RESILIN_DIST_SCHEDULES=1000000 $(BIN)/dist_test --test-case='the invariants hold after every event*'
+	timeout 2400 $(BIN)/dist_test --test-suite=soak --no-skip
 
 # Each fault injected into the generator must turn the ops of its form red.
 mutants: build

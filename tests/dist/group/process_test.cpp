@@ -1,5 +1,6 @@
 // tests/dist/group/process_test.cpp -- groups of real processes that compute, are killed and stopped, and go on with right sums.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <signal.h>
@@ -72,28 +74,43 @@ double percentile(std::vector<double> values, double share) {
   return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
 }
 
-/// How much is done to a job, by RESILIN_SOAK="kills=200,stops=50"; a test does little.
+/// What is done to a job.
 struct Plan {
+  int ranks = 4;
   int kills = 8;
   int stops = 2;
   std::uint64_t seed = 1;
+  int busy_threads = 0;  // of other work beside it
 };
 
-Plan plan() {
-  Plan plan;
-  const char* text = std::getenv("RESILIN_SOAK");
-  if (text == nullptr) return plan;
-  int kills = 0, stops = 0;
-  unsigned long long seed = 1;
-  REQUIRE(std::sscanf(text, "kills=%d,stops=%d,seed=%llu", &kills, &stops, &seed) >= 2);
-  return {kills, stops, seed};
-}
+/// Threads that compute for nobody.
+class Load {
+ public:
+  explicit Load(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        volatile double x = 1;
+        while (!ended_) x = x * 1.0000001 + 1e-9;
+      });
+    }
+  }
+  ~Load() {
+    ended_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+ private:
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
 
 /// A job of ranks that sum until it is stopped.
 class SummingJob {
  public:
   SummingJob(int size, std::vector<std::string> flags)
-      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", "a rank that sums")) {}
+      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", "a rank that sums"), "launcher", 900) {}
 
   std::vector<Note> notes() const {
     std::vector<Note> notes;
@@ -180,21 +197,29 @@ void check_survivors(const std::vector<Note>& before, const std::map<pid_t, std:
   }
 }
 
-TEST_CASE("real processes: kills and stops of any rank leave right sums, and the others keep their processes") {
-  const Plan todo = plan();
+void check_nothing_is_left(const SummingJob& job) {
+  for (const Note& note : job.notes()) {
+    CHECK_MESSAGE(note.what == "sum", note.what);
+    CHECK_MESSAGE(kill(note.process, 0) != 0, "a rank is left");
+  }
+}
+
+void damage(const Plan& todo) {
   const int faults = todo.kills + todo.stops;
-  SummingJob job(4, {"--standalone", "--nproc-per-node=4", cat("--max-restarts=", faults + 4), "--heartbeat-timeout=1"});
+  SummingJob job(todo.ranks,
+                 {"--standalone", cat("--nproc-per-node=", todo.ranks), cat("--max-restarts=", faults + 4), "--heartbeat-timeout=1"});
+  const Load load(todo.busy_threads);
   std::mt19937_64 random(todo.seed);
-  const std::vector<Note> first = job.members(4, 0);
+  std::vector<Note> whole = job.members(todo.ranks, 0);
   CAPTURE(job.log());
-  REQUIRE(first.size() == 4);
+  REQUIRE(static_cast<int>(whole.size()) == todo.ranks);
+  const std::vector<Note> first = whole;
   std::map<pid_t, std::string> started;
   for (const Note& member : first) started[member.process] = start_time_of(member.process);
   Damage killed, stopped;
-  std::vector<Note> whole = first;
   std::map<pid_t, std::size_t> descriptors;
   for (int i = 0; i < faults; ++i) {
-    const bool stops = i % faults < todo.stops;
+    const bool stops = todo.stops > 0 && i % (faults / todo.stops) == 0 && static_cast<int>(stopped.recovery_ms.size()) < todo.stops;
     whole = strike(job, whole, stops ? SIGSTOP : SIGKILL, random, stops ? stopped : killed);
     for (const Note& member : whole) descriptors.try_emplace(member.process, descriptors_of(member.process));
   }
@@ -202,12 +227,23 @@ TEST_CASE("real processes: kills and stops of any rank leave right sums, and the
   all.struck.insert(stopped.struck.begin(), stopped.struck.end());
   check_survivors(first, started, whole, all);
   for (const Note& member : whole) CHECK(descriptors_of(member.process) <= descriptors.at(member.process) + 8);
-  for (const Note& note : job.notes()) CHECK_MESSAGE(note.what == "sum", note.what);
   CHECK(job.end() == 0);
+  check_nothing_is_left(job);
   std::printf(
-      "%d kills of 4 ranks: right sums again after p50 %.0f ms, p95 %.0f ms, at most %.0f ms; %d stops: p50 %.0f ms, at most %.0f ms\n",
-      todo.kills, percentile(killed.recovery_ms, 0.5), percentile(killed.recovery_ms, 0.95), percentile(killed.recovery_ms, 1), todo.stops,
-      percentile(stopped.recovery_ms, 0.5), percentile(stopped.recovery_ms, 1));
+      "%d ranks, %zu kills: right sums again after p50 %.0f ms, p95 %.0f ms, at most %.0f ms; %zu stops: p50 %.0f ms, at most %.0f ms\n",
+      todo.ranks, killed.recovery_ms.size(), percentile(killed.recovery_ms, 0.5), percentile(killed.recovery_ms, 0.95),
+      percentile(killed.recovery_ms, 1), stopped.recovery_ms.size(), percentile(stopped.recovery_ms, 0.5),
+      percentile(stopped.recovery_ms, 1));
+}
+
+TEST_CASE("real processes: kills and stops of any rank leave right sums, and the others keep their processes") { damage({}); }
+
+TEST_CASE("soak: 200 kills and 50 stops of 4 ranks beside other work" * doctest::test_suite("soak") * doctest::skip()) {
+  damage({.ranks = 4, .kills = 200, .stops = 50, .seed = 11, .busy_threads = 2});
+}
+
+TEST_CASE("soak: 200 kills and 50 stops of 8 ranks beside other work" * doctest::test_suite("soak") * doctest::skip()) {
+  damage({.ranks = 8, .kills = 200, .stops = 50, .seed = 12, .busy_threads = 2});
 }
 
 // What follows runs in ranks.
@@ -274,7 +310,7 @@ class SummingRank {
 };
 
 TEST_CASE("a rank that sums" * doctest::skip()) {
-  alarm(600);
+  alarm(900);
   const std::optional<RankInfo> rank = rank_info();
   REQUIRE(rank.has_value());
   ProcessGroup group = init_process_group({.membership = Membership::Lineage});

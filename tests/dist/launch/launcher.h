@@ -44,8 +44,10 @@ bool comes_true(Condition condition, int within_s = 20) {
 /// A launcher in a process of its own, and the folder that its ranks write to as $OUT.
 class Launcher {
  public:
-  Launcher(const testing::TemporaryFolder& out, std::vector<std::string> arguments, const std::string& name = "launcher")
-      : log_(out.path() + "/" + name) {
+  /// It ends after `most_s` seconds in any case.
+  Launcher(const testing::TemporaryFolder& out, std::vector<std::string> arguments, const std::string& name = "launcher",
+           unsigned most_s = 100)
+      : log_(out.path() + "/" + name), most_s_(most_s) {
     process_ = fork();
     REQUIRE(process_ >= 0);
     if (process_ == 0) run(out, arguments);
@@ -70,7 +72,7 @@ class Launcher {
 
  private:
   [[noreturn]] void run(const testing::TemporaryFolder& out, const std::vector<std::string>& arguments) const {
-    alarm(100);
+    alarm(most_s_);
     const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
@@ -87,6 +89,7 @@ class Launcher {
   }
 
   std::string log_;
+  unsigned most_s_;
   pid_t process_ = -1;
 };
 

@@ -313,9 +313,12 @@ bool Mesh::attend(const void* key, nanoseconds until, const std::function<bool()
 void Mesh::sleep(const void* key, nanoseconds until, const std::function<bool()>& done, WorkBody* work) {
   const int own = own_wake_descriptor();
   std::vector<std::int32_t> awaited;  // launch ranks
+  std::array<pollfd, 3> ready{pollfd{own, POLLIN, 0}};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (done() || is_closed() || failing_.load(std::memory_order_acquire) || !transport_->arm()) return;
+    const std::optional<std::array<int, 2>> armed = done() ? std::nullopt : arm_locked();
+    if (!armed) return;
+    for (std::size_t i = 0; i < armed->size(); ++i) ready[i + 1] = {(*armed)[i], POLLIN, 0};
     sleepers_.push_back({key, own});
     if (work != nullptr) {
       until = std::min(until, work->deadline);
@@ -326,12 +329,11 @@ void Mesh::sleep(const void* key, nanoseconds until, const std::function<bool()>
     }
     for (const std::int32_t rank : awaited) options_.recorder->begin_peer_wait(rank, work->mark);
   }
-  std::array<pollfd, 2> ready{pollfd{transport_->wake_descriptor(), POLLIN, 0}, pollfd{own, POLLIN, 0}};
   const nanoseconds left = std::max(until - clock_.now(), nanoseconds(0));
   const timespec timeout{.tv_sec = static_cast<time_t>(left / std::chrono::seconds(1)),
                          .tv_nsec = static_cast<long>((left % std::chrono::seconds(1)).count())};
   static_cast<void>(::ppoll(ready.data(), ready.size(), &timeout, nullptr));
-  if (ready[1].revents != 0) {
+  if (ready[0].revents != 0) {
     std::uint64_t count = 0;
     static_cast<void>(::read(own, &count, sizeof count));
   }
@@ -347,9 +349,14 @@ void Mesh::wake_sleepers(const void* key) {
   }
 }
 
-bool Mesh::arm() {
+std::optional<std::array<int, 2>> Mesh::arm() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  return lock && !is_closed() && !failing_.load(std::memory_order_acquire) && transport_->arm();
+  return lock ? arm_locked() : std::nullopt;
+}
+
+std::optional<std::array<int, 2>> Mesh::arm_locked() {
+  if (is_closed() || failing_.load(std::memory_order_acquire) || !transport_->arm()) return std::nullopt;
+  return std::array{transport_->wake_descriptor(), alarm_.get()};
 }
 
 void Mesh::call_back(const std::shared_ptr<WorkBody>& work, std::function<void(const Work&)> callback) {
@@ -382,7 +389,7 @@ void Mesh::fail(Failure failure) {
     failure_ = std::move(failure);
   }
   failing_.store(true, std::memory_order_release);
-  transport_->wake();
+  write_wake(alarm_.get());
 }
 
 void Mesh::close(Failure failure) {

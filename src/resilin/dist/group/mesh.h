@@ -1,6 +1,7 @@
 // src/resilin/dist/group/mesh.h -- Internal: one generation of a group: its connections and the collectives that run over them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include "resilin/dist/group/failure.h"
 #include "resilin/dist/group/note.h"
 #include "resilin/dist/group/work_body.h"
+#include "resilin/dist/os/descriptor.h"
 #include "resilin/dist/transport/transport.h"
 
 namespace resilin::dist {
@@ -80,9 +82,8 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
 
   /// Moves what can be moved; false when there was nothing to do. For the progress thread, which `attended` keeps away.
   bool poll();
-  /// The descriptor that ends a sleep, once `arm` said yes.
-  int wake_descriptor() const { return transport_->wake_descriptor(); }
-  bool arm();
+  /// The two descriptors that end a sleep: that there is something to move, and that it has failed. Nothing while there is something to do.
+  std::optional<std::array<int, 2>> arm();
   bool attended() const { return waiters_.load(std::memory_order_acquire) > 0; }
   bool has_open_works() const { return open_works_.load(std::memory_order_acquire) > 0; }
   bool is_closed() const { return closed_.load(std::memory_order_acquire); }
@@ -118,6 +119,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   using PairKey = std::tuple<int, std::uint32_t, bool>;  // peer, tag, sends
 
   bool poll_locked();
+  std::optional<std::array<int, 2>> arm_locked();
   void poll_works();
   void step(const std::shared_ptr<WorkBody>& work);
   void end(const std::shared_ptr<WorkBody>& work, WorkState state, const Failure& failure);
@@ -147,6 +149,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   std::atomic<int> open_works_{0};
   std::atomic<bool> failing_{false};
   std::atomic<bool> closed_{false};
+  const Descriptor alarm_;            // readable from the failure on
   mutable std::mutex failure_mutex_;  // guards failure_
   Failure failure_;
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include <sys/eventfd.h>
+
 #include "resilin/base/error.h"
 #include "resilin/base/log.h"
 #include "resilin/base/text.h"
@@ -25,7 +27,9 @@ bool can_read(const note::Hello& peer) {
 }  // namespace
 
 Mesh::Mesh(MeshOptions options, const TransportMaker& maker, MeshEvents events, Clock& clock)
-    : options_(std::move(options)), events_(std::move(events)), clock_(clock) {
+    : options_(std::move(options)), events_(std::move(events)), clock_(clock), alarm_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (!alarm_) throw StoreError(cat("group ", options_.group, ": no descriptor is left"));
+
   transport_ = maker({.note = [this](int peer, std::string_view bytes) { take_note(peer, bytes); },
                       .lost = [this](int peer, const std::string& why) { lost(peer, why); }});
 }

@@ -1,8 +1,10 @@
 // src/resilin/dist/group/progress.cpp -- one thread that sleeps on all meshes and polls those that nobody attends.
 #include "resilin/dist/group/progress.h"
 
+#include <array>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,8 +67,9 @@ class ProgressThread {
       if (mesh.attended()) return kWhileAttended;
       if (mesh.poll()) continue;
       if (mesh.is_closed()) return kIdle;
-      if (!mesh.arm()) continue;
-      ready.push_back({mesh.wake_descriptor(), POLLIN, 0});
+      const std::optional<std::array<int, 2>> armed = mesh.arm();
+      if (!armed) continue;
+      for (const int descriptor : *armed) ready.push_back({descriptor, POLLIN, 0});
       return mesh.has_open_works() ? kWhileOpen : kIdle;
     }
     return milliseconds(0);
