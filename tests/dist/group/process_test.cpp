@@ -9,7 +9,6 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -50,6 +49,7 @@ struct Note {
   int size = 0;
   double at_ms = 0;
   pid_t process = 0;
+  std::string start_time = {};  // of the process, as long as it lives
 };
 
 std::string start_time_of(pid_t process) {
@@ -136,6 +136,7 @@ class SummingJob {
           return static_cast<int>(members.size()) == size;
         },
         60);
+    for (Note& member : members) member.start_time = start_time_of(member.process);
     return members;
   }
   /// From a time until all members of the first whole generation after it had their first sum.
@@ -165,36 +166,32 @@ class SummingJob {
   Launcher launcher_;
 };
 
-struct Damage {
-  std::vector<double> recovery_ms;
-  std::set<std::uint64_t> struck;  // instances
-};
+/// All but the struck one are there, as the processes that they were.
+void check_survivors(const std::vector<Note>& before, const std::vector<Note>& after, std::uint64_t struck) {
+  for (const Note& member : before) {
+    const auto same = std::ranges::find(after, member.instance, &Note::instance);
+    REQUIRE((same == after.end()) == (member.instance == struck));
+    if (same == after.end()) continue;
+    CHECK(same->process == member.process);
+    CHECK(same->start_time == member.start_time);
+  }
+}
 
 /// One fault at a random microsecond; comes back when the job is whole again.
-std::vector<Note> strike(SummingJob& job, const std::vector<Note>& whole, int signal, std::mt19937_64& random, Damage& damage) {
+std::vector<Note> strike(SummingJob& job, const std::vector<Note>& whole, int signal, std::mt19937_64& random,
+                         std::vector<double>& recovery_ms) {
   const Note& victim = whole[random() % whole.size()];
   usleep(static_cast<useconds_t>(random() % 30'000));
   const double begin_ms = now_ms();
   REQUIRE(kill(victim.process, signal) == 0);
-  damage.struck.insert(victim.instance);
   const std::vector<Note> again = job.members(job.size(), victim.generation);
   CAPTURE(job.log());
   REQUIRE(static_cast<int>(again.size()) == job.size());
   const std::optional<double> recovered = job.recovery_ms(victim.generation, begin_ms);
   REQUIRE(recovered.has_value());
-  damage.recovery_ms.push_back(*recovered);
+  recovery_ms.push_back(*recovered);
+  check_survivors(whole, again, victim.instance);
   return again;
-}
-
-void check_survivors(const std::vector<Note>& before, const std::map<pid_t, std::string>& started, const std::vector<Note>& after,
-                     const Damage& damage) {
-  for (const Note& member : before) {
-    if (damage.struck.contains(member.instance)) continue;
-    const auto same = std::ranges::find(after, member.instance, &Note::instance);
-    REQUIRE(same != after.end());
-    CHECK(same->process == member.process);
-    CHECK(start_time_of(member.process) == started.at(member.process));
-  }
 }
 
 void check_nothing_is_left(const SummingJob& job) {
@@ -213,27 +210,20 @@ void damage(const Plan& todo) {
   std::vector<Note> whole = job.members(todo.ranks, 0);
   CAPTURE(job.log());
   REQUIRE(static_cast<int>(whole.size()) == todo.ranks);
-  const std::vector<Note> first = whole;
-  std::map<pid_t, std::string> started;
-  for (const Note& member : first) started[member.process] = start_time_of(member.process);
-  Damage killed, stopped;
+  std::vector<double> killed_ms, stopped_ms;
   std::map<pid_t, std::size_t> descriptors;
   for (int i = 0; i < faults; ++i) {
-    const bool stops = todo.stops > 0 && i % (faults / todo.stops) == 0 && static_cast<int>(stopped.recovery_ms.size()) < todo.stops;
-    whole = strike(job, whole, stops ? SIGSTOP : SIGKILL, random, stops ? stopped : killed);
+    const bool stops = todo.stops > 0 && i % (faults / todo.stops) == 0 && static_cast<int>(stopped_ms.size()) < todo.stops;
+    whole = strike(job, whole, stops ? SIGSTOP : SIGKILL, random, stops ? stopped_ms : killed_ms);
     for (const Note& member : whole) descriptors.try_emplace(member.process, descriptors_of(member.process));
   }
-  Damage all = killed;
-  all.struck.insert(stopped.struck.begin(), stopped.struck.end());
-  check_survivors(first, started, whole, all);
   for (const Note& member : whole) CHECK(descriptors_of(member.process) <= descriptors.at(member.process) + 8);
   CHECK(job.end() == 0);
   check_nothing_is_left(job);
   std::printf(
       "%d ranks, %zu kills: right sums again after p50 %.0f ms, p95 %.0f ms, at most %.0f ms; %zu stops: p50 %.0f ms, at most %.0f ms\n",
-      todo.ranks, killed.recovery_ms.size(), percentile(killed.recovery_ms, 0.5), percentile(killed.recovery_ms, 0.95),
-      percentile(killed.recovery_ms, 1), stopped.recovery_ms.size(), percentile(stopped.recovery_ms, 0.5),
-      percentile(stopped.recovery_ms, 1));
+      todo.ranks, killed_ms.size(), percentile(killed_ms, 0.5), percentile(killed_ms, 0.95), percentile(killed_ms, 1), stopped_ms.size(),
+      percentile(stopped_ms, 0.5), percentile(stopped_ms, 1));
 }
 
 TEST_CASE("real processes: kills and stops of any rank leave right sums, and the others keep their processes") { damage({}); }
