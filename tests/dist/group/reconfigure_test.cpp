@@ -58,6 +58,12 @@ TEST_CASE("reconfigure: basic, and nothing before it") {
   become(ranks, {0, 1, 2});  // identity
 }
 
+TEST_CASE("a group of nothing says so") {
+  const ProcessGroup nothing;
+  CHECK_THROWS_AS(nothing.rank(), ArgumentError);
+  CHECK_THROWS_AS(ProcessGroup(GroupOptions{}), ArgumentError);
+}
+
 TEST_CASE("reconfigure: send and recv in a ring after it") {
   Ranks ranks(3);
   ranks.reconfigure({2, 0, 1});

@@ -221,7 +221,8 @@ bool Execution::run_slice(const Combine& part, std::uint64_t offset, std::uint64
   const bool is_copy = part.from.size() == 1;
   const bool averages = part.is_final && job_.average_over > 0;
   if (fetched_.size() < part.from.size() * kBlockBytes) fetched_.resize(part.from.size() * kBlockBytes);
-  std::vector<const std::byte*> from(part.from.size());
+  std::vector<const std::byte*>& from = from_;
+  from.resize(part.from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
     const Source& source = part.from[i];
     if (source.peer == Source::kHere) {

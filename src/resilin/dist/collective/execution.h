@@ -96,6 +96,7 @@ class Execution {
   Stage stage_ = Stage::Done;
   std::vector<std::byte> frames_;        // sent ones by target, then received ones by source
   std::vector<std::byte> scratch_;       // the schedule's
+  std::vector<const std::byte*> from_;   // of the slice that is combined
   std::vector<std::byte> fetched_;       // blocks of peers' memory
   std::vector<MemoryAddresses> memory_;  // by source
   Pending frame_sends_;

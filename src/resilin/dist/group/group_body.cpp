@@ -135,7 +135,7 @@ void ProcessGroup::Body::require_known(const Mesh& mesh, const Collective& colle
                        {.group = options_.name, .generation = mesh.generation(), .ranks = {}});
 }
 
-Work ProcessGroup::Body::start(const Collective& collective) {
+Work ProcessGroup::Body::start(Collective collective) {
   const std::shared_ptr<Mesh> current = mesh();
   if (current == nullptr) {
     throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " has no members yet; reconfigure it first"));
@@ -143,9 +143,9 @@ Work ProcessGroup::Body::start(const Collective& collective) {
   require_known(*current, collective);
   if (collective.timeout < kSoon) look_now();  // which may sleep longer
   if (!pre_hooks->empty()) pre_hooks->call(event_of(*current, collective));
-  const std::shared_ptr<WorkBody> work = current->start(collective);
+  const std::shared_ptr<WorkBody> work = current->start(std::move(collective));
   if (!post_hooks->empty()) {
-    CollectiveEvent event = event_of(*current, collective);
+    CollectiveEvent event = event_of(*current, work->collective);
     event.sequence = work->sequence;
     post_hooks->call(event);
   }

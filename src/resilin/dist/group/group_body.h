@@ -35,7 +35,7 @@ class ProcessGroup::Body {
   GenerationInfo reconfigure(const ReconfigureOptions& options);
   GenerationInfo await_generation(std::uint64_t after, std::chrono::milliseconds timeout);
   void set_blob(std::string blob);
-  Work start(const Collective& collective);
+  Work start(Collective collective);
   void abort(const std::string& reason);
   void destroy();
 

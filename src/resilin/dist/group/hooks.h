@@ -1,6 +1,7 @@
 // src/resilin/dist/group/hooks.h -- what a group tells whoever asks to be told.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -59,16 +60,15 @@ class SharedHooks final : public HookTable {
   static HookHandle add(const std::shared_ptr<SharedHooks>& hooks, Hook hook) {
     const std::lock_guard<std::mutex> lock(hooks->mutex_);
     const std::uint64_t id = hooks->list_.add(std::move(hook));
+    hooks->count_ = hooks->list_.hooks().size();
     return {hooks, id};
   }
   void remove(std::uint64_t id) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     list_.remove(id);
+    count_ = list_.hooks().size();
   }
-  bool empty() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return list_.hooks().empty();
-  }
+  bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
   void call(const Event& event) const {
     std::vector<std::pair<std::uint64_t, Hook>> hooks;
     {
@@ -79,7 +79,8 @@ class SharedHooks final : public HookTable {
   }
 
  private:
-  mutable std::mutex mutex_;
+  std::atomic<std::size_t> count_{0};
+  mutable std::mutex mutex_;  // guards list_
   HookList<Hook> list_;
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/small_vector.h"
 #include "resilin/base/text.h"
 #include "resilin/dist/os/descriptor.h"
 
@@ -67,11 +68,12 @@ RecordedStatus status_of(WorkState state, FailureKind kind) {
 
 // ---- start
 
-std::shared_ptr<WorkBody> Mesh::start(const Collective& collective) {
+std::shared_ptr<WorkBody> Mesh::start(Collective asked) {
   const std::shared_ptr<WorkBody> work = std::make_shared<WorkBody>();
   work->mesh = shared_from_this();
-  work->collective = collective;
-  work->call = make_call(collective, rank_, size_);
+  work->call = make_call(asked, rank_, size_);
+  work->collective = std::move(asked);
+  const Collective& collective = work->collective;
   const std::lock_guard<std::mutex> lock(mutex_);
   require_working(collective);
   const bool is_pair = is_point_to_point(collective.kind);
@@ -156,7 +158,7 @@ void Mesh::record_issue(WorkBody& work) const {
   if (options_.recorder == nullptr) return;
   const Collective& collective = work.collective;
   const Tensor& first = !collective.inputs.empty() ? collective.inputs[0] : work.call.output;
-  std::vector<i64> dims;
+  SmallVector<i64, 8> dims;
   if (first.defined()) {
     for (const Dim& dim : first.shape()) dims.push_back(dim.value());
   }

@@ -66,7 +66,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   void install(const Attempt& decided, Reach reach);
 
   // While it works.
-  std::shared_ptr<WorkBody> start(const Collective& collective);
+  std::shared_ptr<WorkBody> start(Collective collective);
   /// Ends when the work has or the patience is over, which it tells by false.
   bool wait(WorkBody& work, std::optional<std::chrono::nanoseconds> patience);
   /// As `wait`, for what a handler of notes brings, which wakes those that wait for the key. Also ends with the generation.

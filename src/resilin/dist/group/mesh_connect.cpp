@@ -34,7 +34,9 @@ Mesh::Mesh(MeshOptions options, const TransportMaker& maker, MeshEvents events, 
                       .lost = [this](int peer, const std::string& why) { lost(peer, why); }});
 }
 
-Mesh::~Mesh() { transport_->close(); }
+Mesh::~Mesh() {
+  if (!is_closed()) transport_->close();
+}
 
 std::string Mesh::address() {
   const std::lock_guard<std::mutex> lock(mutex_);

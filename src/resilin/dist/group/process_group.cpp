@@ -18,43 +18,48 @@ Collective reduction(CollectiveKind kind, std::vector<Tensor> inputs, std::vecto
 
 ProcessGroup::ProcessGroup(GroupOptions options) : body_(std::make_shared<Body>(std::move(options))) {}
 
+ProcessGroup::Body& ProcessGroup::body() const {
+  if (body_ == nullptr) throw ArgumentError("process group: it is of nothing; init_process_group makes one");
+  return *body_;
+}
+
 int ProcessGroup::rank() const {
-  const std::shared_ptr<Mesh> mesh = body_->mesh();
+  const std::shared_ptr<Mesh> mesh = body().mesh();
   return mesh == nullptr ? 0 : mesh->rank();
 }
 int ProcessGroup::size() const {
-  const std::shared_ptr<Mesh> mesh = body_->mesh();
+  const std::shared_ptr<Mesh> mesh = body().mesh();
   return mesh == nullptr ? 1 : mesh->size();
 }
 std::uint64_t ProcessGroup::generation() const {
-  const std::shared_ptr<Mesh> mesh = body_->mesh();
+  const std::shared_ptr<Mesh> mesh = body().mesh();
   return mesh == nullptr ? 0 : mesh->generation();
 }
-GenerationInfo ProcessGroup::info() const { return body_->info(); }
-const std::string& ProcessGroup::name() const { return body_->options().name; }
-const std::shared_ptr<Store>& ProcessGroup::store() const { return body_->options().store; }
+GenerationInfo ProcessGroup::info() const { return body().info(); }
+const std::string& ProcessGroup::name() const { return body().options().name; }
+const std::shared_ptr<Store>& ProcessGroup::store() const { return body().options().store; }
 std::string ProcessGroup::lanes(int peer) const {
-  const std::shared_ptr<Mesh> mesh = body_->mesh();
+  const std::shared_ptr<Mesh> mesh = body().mesh();
   if (mesh == nullptr || peer < 0 || peer >= mesh->size()) {
     throw ArgumentError(cat("lanes: no rank ", peer, " in a group of ", size(), " in generation ", generation()));
   }
   return mesh->lanes(peer);
 }
 
-std::string ProcessGroup::reconfigure_handle() const { return body_->handle(); }
-GenerationInfo ProcessGroup::reconfigure(const ReconfigureOptions& options) { return body_->reconfigure(options); }
+std::string ProcessGroup::reconfigure_handle() const { return body().handle(); }
+GenerationInfo ProcessGroup::reconfigure(const ReconfigureOptions& options) { return body().reconfigure(options); }
 GenerationInfo ProcessGroup::await_generation(std::uint64_t after, std::chrono::milliseconds timeout) {
-  return body_->await_generation(after, timeout);
+  return body().await_generation(after, timeout);
 }
-void ProcessGroup::set_blob(std::string blob) { body_->set_blob(std::move(blob)); }
-void ProcessGroup::abort(const std::string& reason) { body_->abort(reason); }
+void ProcessGroup::set_blob(std::string blob) { body().set_blob(std::move(blob)); }
+void ProcessGroup::abort(const std::string& reason) { body().abort(reason); }
 bool ProcessGroup::is_aborted() const {
-  const std::shared_ptr<Mesh> mesh = body_->mesh();
+  const std::shared_ptr<Mesh> mesh = body().mesh();
   return mesh != nullptr && mesh->failure().kind != FailureKind::None;
 }
-void ProcessGroup::destroy() { body_->destroy(); }
+void ProcessGroup::destroy() { body().destroy(); }
 
-Work ProcessGroup::start(const Collective& collective) { return body_->start(collective); }
+Work ProcessGroup::start(Collective collective) { return body().start(std::move(collective)); }
 Work ProcessGroup::all_reduce(const Tensor& x, ReduceOp op, std::chrono::milliseconds timeout) {
   return start(reduction(CollectiveKind::AllReduce, {x}, {x}, op, timeout));
 }
@@ -79,17 +84,17 @@ Work ProcessGroup::recv(const Tensor& x, int peer, std::uint32_t tag, std::chron
 }
 
 HookHandle ProcessGroup::register_pre_hook(CollectiveHook hook) {
-  return SharedHooks<CollectiveEvent>::add(body_->pre_hooks, std::move(hook));
+  return SharedHooks<CollectiveEvent>::add(body().pre_hooks, std::move(hook));
 }
 HookHandle ProcessGroup::register_post_hook(CollectiveHook hook) {
-  return SharedHooks<CollectiveEvent>::add(body_->post_hooks, std::move(hook));
+  return SharedHooks<CollectiveEvent>::add(body().post_hooks, std::move(hook));
 }
 HookHandle ProcessGroup::register_completion_hook(CollectiveHook hook) {
-  return SharedHooks<CollectiveEvent>::add(body_->completion_hooks, std::move(hook));
+  return SharedHooks<CollectiveEvent>::add(body().completion_hooks, std::move(hook));
 }
-HookHandle ProcessGroup::register_abort_hook(AbortHook hook) { return SharedHooks<AbortEvent>::add(body_->abort_hooks, std::move(hook)); }
+HookHandle ProcessGroup::register_abort_hook(AbortHook hook) { return SharedHooks<AbortEvent>::add(body().abort_hooks, std::move(hook)); }
 HookHandle ProcessGroup::register_membership_hook(MembershipHook hook) {
-  return SharedHooks<MembershipChange>::add(body_->membership_hooks, std::move(hook));
+  return SharedHooks<MembershipChange>::add(body().membership_hooks, std::move(hook));
 }
 
 }  // namespace resilin::dist

@@ -64,7 +64,7 @@ struct ReconfigureOptions {
 /// Threads  any thread may call; copies speak of the same group
 class RESILIN_API ProcessGroup {
  public:
-  ProcessGroup() = default;
+  ProcessGroup() = default;  // of nothing: every call throws ArgumentError
   /// ArgumentError when the store or the transport is missing; StoreError when no instance can be had.
   explicit ProcessGroup(GroupOptions options);
 
@@ -101,7 +101,7 @@ class RESILIN_API ProcessGroup {
 
   // ---- collectives: each returns its Work at once, and runs whether or not somebody waits
 
-  Work start(const Collective& collective);
+  Work start(Collective collective);
   /// x = op over all ranks of x.
   Work all_reduce(const Tensor& x, ReduceOp op = ReduceOp::Sum, std::chrono::milliseconds timeout = kCollectiveTimeout);
   Work all_reduce_coalesced(const std::vector<Tensor>& x, ReduceOp op = ReduceOp::Sum,
@@ -132,7 +132,7 @@ class RESILIN_API ProcessGroup {
 
   /// Internal.
   class Body;
-  Body& body() const { return *body_; }
+  Body& body() const;
 
  private:
   std::shared_ptr<Body> body_;
