@@ -186,6 +186,11 @@ void waking_ends_a_sleep(const Subject& subject) {
   Mesh mesh(subject.make, 2);
   mesh.settle();
   for (int round = 0; round < 20; ++round) {
+    while (mesh[0].progress() || !mesh[0].arm()) continue;
+    mesh[0].wake();
+    CHECK(sleep_on(mesh[0], 0));
+  }
+  for (int round = 0; round < 20; ++round) {
     // Connections have things of their own to do; what wakes then is not ours.
     std::atomic<bool> said{false};
     bool woken = false;
@@ -270,7 +275,8 @@ void an_idle_transport_sleeps(const Subject& subject) {
   mesh.send(0, 1, numbered(1), sent, pending);
   mesh.receive(1, 0, numbered(1), received, pending);
   REQUIRE(mesh.finish(pending));
-  mesh.settle();
+  // Connections may take some milliseconds more, of which an engine may make noise.
+  holds_within(std::chrono::milliseconds(200), [&] { return mesh.progress() && false; });
   int wakes = 0;
   const std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
   while (std::chrono::steady_clock::now() < end && wakes < 1000) {
@@ -303,7 +309,8 @@ void generations_leave_nothing_behind(const Subject& subject) {
   for (std::uint64_t generation = 0; generation < 200; ++generation) REQUIRE(live(generation));
   CHECK(entries("/proc/self/fd") <= descriptors);
   CHECK(entries("/proc/self/task") <= threads);
-  CHECK(entries("/dev/shm") <= shared);
+  // Other programs come and go there.
+  CHECK(holds_within(std::chrono::seconds(10), [&] { return entries("/dev/shm") <= shared; }));
 }
 
 constexpr ConformanceCheck kEndingChecks[] = {

@@ -156,7 +156,7 @@ void UcxTransport::tell(const UcxEvent& event) {
   }
 }
 
-/// Peers that still connect get the time to end that: see ucx::Worker.
+/// Peers that are still connecting get the time to come to an end.
 void UcxTransport::close() {
   if (closed_) return;
   closed_ = true;

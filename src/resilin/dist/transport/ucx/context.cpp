@@ -21,14 +21,23 @@ void set_up(ucp_config_t* config, const UcxSettings& settings) {
       {"TLS", settings.transports},
       {"NET_DEVICES", settings.interface},
       {"KEEPALIVE_INTERVAL", "100ms"},
+      // No endpoint needs to know the one at the other side, and only single pieces are sent. Otherwise UCX 1.13 ends a process when the other
+      // side goes away while they get to know each other, and sees the death of a peer on the same host only when the way to it is full.
+      {"RESOLVE_REMOTE_EP_ID", "n"},
+      {"RNDV_THRESH", "inf"},
       // TCP without copies ends a request twice when the connection breaks in the middle of it, at which UCX 1.13 ends the process. Copies of
       // large pieces are as fast.
       {"ZCOPY_THRESH", "inf"},
       {"TX_SEG_SIZE", "128k"},
       {"RX_SEG_SIZE", "128k"},
+      // Of several events at once, one may be about a connection that another has ended, at which UCX 1.13 ends the process.
+      {"MAX_POLL", "1"},
   };
-  // Without it shared memory is left out of connections that shall notice the death of their peer.
-  if (std::string_view(settings.transports).find("posix") != std::string_view::npos) keys.emplace_back("MM_ERROR_HANDLING", "y");
+  if (std::string_view(settings.transports).find("posix") != std::string_view::npos) {
+    // Without it shared memory is left out of connections that shall notice the death of their peer.
+    keys.emplace_back("MM_ERROR_HANDLING", "y");
+    keys.emplace_back("MM_SEG_SIZE", "8256");
+  }
   for (const auto& [key, value] : keys) require_ok(ucp_config_modify(config, key, value), std::string("ucp_config_modify ") + key);
 }
 
@@ -39,7 +48,7 @@ ucp_context_h make_context(const UcxSettings& settings) {
   set_up(config.get(), settings);
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
-  params.features = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
   params.mt_workers_shared = 1;
   ucp_context_h context = nullptr;
   require_ok(ucp_init(&params, config.get(), &context),

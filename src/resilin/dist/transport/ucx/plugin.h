@@ -71,7 +71,7 @@ struct UcxTable {
   /// Gives back 1 when there was an event.
   int (*next_event)(UcxWorker* worker, UcxEvent* event);
   void (*give_up)(UcxWorker* worker, int peer, const char* why);
-  /// How many peers still establish their side of a connection to this worker and would be harmed if it were destroyed.
+  /// How many may be connecting to this worker at this moment, which UCX does not always survive when the worker is destroyed meanwhile.
   int (*connecting_peers)(const UcxWorker* worker);
 
   int (*wake_descriptor)(const UcxWorker* worker);

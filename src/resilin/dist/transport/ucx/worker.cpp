@@ -1,9 +1,10 @@
-// src/resilin/dist/transport/ucx/worker.cpp -- requests and failures of a UCX worker.
+// src/resilin/dist/transport/ucx/worker.cpp -- what a UCX worker carries, and how its connections end.
 #include "resilin/dist/transport/ucx/worker.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "resilin/dist/transport/ucx/context.h"
@@ -11,8 +12,31 @@
 namespace resilin::dist::ucx {
 namespace {
 
-constexpr unsigned kNoteId = 0;
-constexpr unsigned kGreetingId = 1;
+/// What UCX carries without cutting it: see the sizes in context.cpp, which UCX's own header takes a little of.
+constexpr std::size_t kTcpPieceBytes = 15 * kPieceUnit;
+constexpr std::size_t kSharedPieceBytes = kPieceUnit;
+
+/// The traffic of Tag that users of the transport have not: 2 bits, then 3 bits of kind, then what a piece is of, 31 bits, and its place in units,
+/// 28 bits; or the sender of anything else.
+constexpr std::uint64_t kOwnTraffic = std::uint64_t{3} << 62;
+constexpr int kKindShift = 59;
+constexpr int kNumberShift = 28;
+constexpr std::uint64_t kMostUnits = (std::uint64_t{1} << kNumberShift) - 1;
+constexpr std::uint64_t kMostNumber = 0x7fffffffu;
+
+std::uint64_t label_of(const Header& header, int sender) {
+  if (header.kind == Header::Kind::Message) return header.first;
+  const std::uint64_t label = kOwnTraffic | static_cast<std::uint64_t>(header.kind) << kKindShift;
+  if (header.kind != Header::Kind::Piece) return label | static_cast<std::uint64_t>(sender);
+  return label | header.first << kNumberShift | header.second / kPieceUnit;
+}
+
+Header header_of(std::uint64_t label) {
+  if ((label & kOwnTraffic) != kOwnTraffic) return {Header::Kind::Message, sender_of(label), label, 0, 0};
+  const Header::Kind kind = static_cast<Header::Kind>(label >> kKindShift & 7);
+  if (kind != Header::Kind::Piece) return {kind, static_cast<int>(label & (kMostRanks - 1)), 0, 0, 0};
+  return {kind, -1, label >> kNumberShift & kMostNumber, (label & kMostUnits) * kPieceUnit, 0};
+}
 
 std::string describe(ucs_status_t status) {
   switch (status) {
@@ -24,17 +48,9 @@ std::string describe(ucs_status_t status) {
   }
 }
 
-ucp_request_param_t request_params(void* user_data) {
-  ucp_request_param_t params{};
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  params.user_data = user_data;
-  params.memory_type = UCS_MEMORY_TYPE_HOST;
-  return params;
-}
-
 }  // namespace
 
-Worker::Worker(const UcxSettings& settings) {
+Worker::Worker(const UcxSettings& settings) : greeted_by_(kMostRanks, false) {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -55,36 +71,20 @@ void Worker::listen() {
   address_.assign(reinterpret_cast<const char*>(address), address_bytes);
   ucp_worker_release_address(worker_, address);
   require_ok(ucp_worker_get_efd(worker_, &wake_descriptor_), "ucp_worker_get_efd");
-  hear(kNoteId, on_note);
-  hear(kGreetingId, on_greeting);
 }
 
-void Worker::hear(unsigned id, ucp_am_recv_callback_t callback) {
-  ucp_am_handler_param_t handler{};
-  handler.field_mask =
-      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  handler.id = id;
-  handler.flags = UCP_AM_FLAG_WHOLE_MSG;
-  handler.cb = callback;
-  handler.arg = this;
-  require_ok(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
-}
-
-/// There is no progress any more between closing the endpoints and the end of the worker. It would answer a peer that is still connecting with
-/// another endpoint than before, and at such an answer UCX ends the peer's process. What is open then has nobody who could touch its memory.
+/// There is no progress between the close of the endpoints and the end of the worker, after which nobody is left who knows of a request.
 Worker::~Worker() {
   closing_ = true;
-  for (Peer& peer : peers_) {
-    cancel_receives(peer.rank);
-    close_endpoint(peer);
-  }
+  for (Peer& peer : peers_) close_endpoint(peer);
   ucp_worker_destroy(worker_);
-  while (!open_.empty()) ended(open_.front(), UCS_ERR_CANCELED, 0);
+  deliver();
+  mail_.end_all();
 }
 
 void Worker::join(int rank, int size) {
   rank_ = rank;
-  peers_.resize(static_cast<std::size_t>(size));
+  peers_ = std::vector<Peer>(static_cast<std::size_t>(size));
   for (int peer = 0; peer < size; ++peer) {
     peers_[static_cast<std::size_t>(peer)].worker = this;
     peers_[static_cast<std::size_t>(peer)].rank = peer;
@@ -101,17 +101,13 @@ void Worker::connect(int rank, std::string_view address) {
   params.err_handler.cb = on_failure;
   params.err_handler.arg = &peer;
   require_ok(ucp_ep_create(worker_, &params, &peer.endpoint), "ucp_ep_create");
-  greet(peer);
-}
-
-/// A message that could be replied to goes out when both sides know each other's endpoint.
-void Worker::greet(Peer& peer) {
-  Request& request = open(peer.rank, nullptr, false);
-  ucp_request_param_t params = request_params(&request);
-  params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
-  params.cb.send = on_sent;
-  started(request, ucp_am_send_nbx(peer.endpoint, kGreetingId, &rank_, sizeof rank_, nullptr, 0, &params));
+  peer.piece_bytes = lanes(rank).find("posix/") == std::string::npos ? kTcpPieceBytes : kSharedPieceBytes;
+  if (peer.piece_bytes == kTcpPieceBytes) carry(rank, {Header::Kind::Greeting, -1, 0, 0, 0}, {}, 0);
+  while (!peer.early.empty()) {
+    Parcel& parcel = peer.early.front();
+    open_.splice(open_.end(), peer.early, peer.early.begin());
+    post(parcel);
+  }
 }
 
 std::string Worker::lanes(int peer) const {
@@ -128,107 +124,124 @@ std::string Worker::lanes(int peer) const {
   return copy;
 }
 
-Worker::Request& Worker::open(int peer, Pending* pending, bool receives) {
+Worker::Parcel& Worker::pack(Peer& peer, const Header& header, std::string_view own_bytes) {
+  std::list<Parcel>& where = peer.endpoint == nullptr ? peer.early : open_;
   if (spare_.empty()) spare_.emplace_back();
-  open_.splice(open_.end(), spare_, spare_.begin());
-  Request& request = open_.back();
-  request.worker = this;
-  request.pending = pending;
-  request.peer = peer;
-  request.receives = receives;
-  request.handle = nullptr;
-  request.place = std::prev(open_.end());
-  if (pending != nullptr) ++pending->open;
-  return request;
+  where.splice(where.end(), spare_, spare_.begin());
+  Parcel& parcel = where.back();
+  parcel.worker = this;
+  parcel.peer = peer.rank;
+  parcel.label = label_of(header, rank_);
+  parcel.own.assign(own_bytes);
+  parcel.bytes = std::as_bytes(std::span(parcel.own));
+  parcel.outgoing = 0;
+  parcel.place = std::prev(where.end());
+  return parcel;
 }
 
-/// UCX has ended the request and calls nobody back; or it calls back later; or it has done so already, and the request is a spare one.
-void Worker::started(Request& request, ucs_status_ptr_t handle) {
-  if (UCS_PTR_IS_PTR(handle)) {
-    request.handle = handle;
-  } else {
-    ended(request, UCS_PTR_STATUS(handle), 0);
-  }
-}
-
-void Worker::ended(Request& request, ucs_status_t status, std::size_t received_bytes) {
-  const TransferFault fault = fault_of(request.peer, status);
-  if (request.pending != nullptr) request.pending->end(fault, request.peer, fault == TransferFault::None ? received_bytes : 0);
-  spare_.splice(spare_.begin(), open_, request.place);
-}
-
-TransferFault Worker::fault_of(int peer, ucs_status_t status) {
-  if (status == UCS_OK) return TransferFault::None;
-  if (status == UCS_ERR_MESSAGE_TRUNCATED) return TransferFault::TooLong;
-  if (peers_[static_cast<std::size_t>(peer)].lost) return TransferFault::PeerLost;
-  if (closing_) return TransferFault::Cancelled;
-  // A request that failed by itself: what comes after it cannot be whole either.
-  failures_.push_back({peer, status});
-  return TransferFault::PeerLost;
-}
-
-void Worker::on_sent(void* handle, ucs_status_t status, void* user_data) {
-  Request& request = *static_cast<Request*>(user_data);
-  request.worker->ended(request, status, 0);
-  ucp_request_free(handle);
-}
-
-void Worker::on_received(void* handle, ucs_status_t status, const ucp_tag_recv_info_t* info, void* user_data) {
-  Request& request = *static_cast<Request*>(user_data);
-  request.worker->ended(request, status, status == UCS_OK ? info->length : 0);
-  ucp_request_free(handle);
-}
-
-void Worker::send(const UcxMessage& message, Pending& pending) {
-  Peer& peer = peers_[static_cast<std::size_t>(message.peer)];
-  Request& request = open(message.peer, &pending, false);
-  if (peer.lost) return ended(request, UCS_ERR_CANCELED, 0);
-  ucp_request_param_t params = request_params(&request);
-  params.cb.send = on_sent;
-  started(request, ucp_tag_send_nbx(peer.endpoint, message.bytes, message.count, message.tag, &params));
-}
-
-void Worker::receive(const UcxMessage& message, Pending& pending) {
-  Request& request = open(message.peer, &pending, true);
-  if (peers_[static_cast<std::size_t>(message.peer)].lost) return ended(request, UCS_ERR_CANCELED, 0);
-  ucp_request_param_t params = request_params(&request);
-  // Without the callback UCX does not say how long the message was.
-  params.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  params.cb.recv = on_received;
-  started(request, ucp_tag_recv_nbx(worker_, message.bytes, message.count, message.tag, ~std::uint64_t{0}, &params));
+Carried Worker::carry(int rank, const Header& header, std::span<const std::byte> bytes, std::uint64_t outgoing) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.lost) return Carried::Lost;
+  const bool has_words = header.kind == Header::Kind::Announce || header.kind == Header::Kind::Wanted;
+  const std::uint64_t words[] = {header.first, header.second, header.third};
+  const std::string_view own_bytes(reinterpret_cast<const char*>(words), has_words ? sizeof words : 0);
+  Parcel& parcel = pack(peer, header, own_bytes);
+  if (!has_words) parcel.bytes = bytes;
+  parcel.outgoing = outgoing;
+  return peer.endpoint == nullptr ? Carried::Later : post(parcel);
 }
 
 void Worker::send_note(int rank, std::string_view bytes) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.lost) return;
-  Request& request = open(rank, nullptr, false);
-  request.note.assign(bytes);
-  ucp_request_param_t params = request_params(&request);
-  params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = UCP_AM_SEND_FLAG_EAGER;
+  Parcel& parcel = pack(peer, {Header::Kind::Note, -1, 0, 0, 0}, bytes);
+  if (peer.endpoint != nullptr) post(parcel);
+}
+
+Carried Worker::post(Parcel& parcel) {
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  params.memory_type = UCS_MEMORY_TYPE_HOST;
+  params.user_data = &parcel;
   params.cb.send = on_sent;
-  started(request, ucp_am_send_nbx(peer.endpoint, kNoteId, &rank_, sizeof rank_, request.note.data(), request.note.size(), &params));
+  ucp_ep_h endpoint = peers_[static_cast<std::size_t>(parcel.peer)].endpoint;
+  ucs_status_ptr_t handle = ucp_tag_send_nbx(endpoint, parcel.bytes.data(), parcel.bytes.size(), parcel.label, &params);
+  if (UCS_PTR_IS_PTR(handle)) return Carried::Later;
+  const ucs_status_t status = UCS_PTR_STATUS(handle);
+  if (status != UCS_OK) failures_.push_back({parcel.peer, status});
+  spare_.splice(spare_.begin(), open_, parcel.place);
+  return status == UCS_OK ? Carried::Done : Carried::Lost;
 }
 
-ucs_status_t Worker::on_note(void* user_data, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                             const ucp_am_recv_param_t* param) {
-  Worker& worker = *static_cast<Worker*>(user_data);
-  std::int32_t sender = -1;
-  // Any process that reaches the port can send this: what is no note is dropped.
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || header_bytes != sizeof sender || bytes > kMostNoteBytes) return UCS_OK;
-  std::memcpy(&sender, header, sizeof sender);
-  if (sender >= 0 && sender < kMostRanks && !worker.closing_) {
-    worker.events_.push_back({sender, false, std::string(static_cast<const char*>(data), bytes)});
+void Worker::on_sent(void* handle, ucs_status_t status, void* user_data) {
+  Parcel& parcel = *static_cast<Parcel*>(user_data);
+  parcel.worker->posted(parcel, status);
+  ucp_request_free(handle);
+}
+
+void Worker::posted(Parcel& parcel, ucs_status_t status) {
+  TransferFault fault = TransferFault::None;
+  if (status != UCS_OK) fault = closing_ && !is_lost(parcel.peer) ? TransferFault::Cancelled : TransferFault::PeerLost;
+  // What failed by itself ends the connection: what comes after it cannot be whole either.
+  if (fault == TransferFault::PeerLost && !is_lost(parcel.peer)) failures_.push_back({parcel.peer, status});
+  if (parcel.outgoing != 0) deliveries_.push_back({parcel.outgoing, fault});
+  spare_.splice(spare_.begin(), open_, parcel.place);
+}
+
+bool Worker::deliver() {
+  const bool moved = !deliveries_.empty();
+  for (const Delivery& delivery : deliveries_) mail_.carried(delivery.outgoing, delivery.fault);
+  deliveries_.clear();
+  return moved;
+}
+
+/// Takes what has come out of UCX, in the order in which it came. All that a rank sends has come whole and is there at once; what a stranger sends
+/// may be anything and is dropped.
+bool Worker::drain() {
+  bool moved = false;
+  ucp_tag_recv_info_t info{};
+  while (ucp_tag_message_h message = ucp_tag_probe_nb(worker_, 0, 0, 1, &info)) {
+    const Header header = header_of(info.sender_tag);
+    const bool fits = info.length <= kTcpPieceBytes;
+    std::span<std::byte> place = mail_.place_of(header, info.length);
+    if (place.empty() || !fits) {
+      arrival_.resize(fits ? info.length : 0);
+      place = arrival_;
+    }
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    params.memory_type = UCS_MEMORY_TYPE_HOST;
+    params.cb.recv = on_stray;
+    ucs_status_ptr_t handle = ucp_tag_msg_recv_nbx(worker_, place.data(), place.size(), message, &params);
+    if (handle == nullptr) arrived(header, place);
+    if (UCS_PTR_IS_PTR(handle)) strays_.push_back(std::move(arrival_));
+    moved = true;
   }
-  return UCS_OK;
+  return moved;
 }
 
-ucs_status_t Worker::on_greeting(void* user_data, const void* header, std::size_t header_bytes, void*, std::size_t,
-                                 const ucp_am_recv_param_t*) {
-  std::int32_t sender = -1;
-  if (header_bytes == sizeof sender) std::memcpy(&sender, header, sizeof sender);
-  if (sender >= 0 && sender < kMostRanks) static_cast<Worker*>(user_data)->greetings_.push_back(sender);
-  return UCS_OK;
+void Worker::on_stray(void* handle, ucs_status_t, const ucp_tag_recv_info_t*, void*) { ucp_request_free(handle); }
+
+void Worker::arrived(const Header& header, std::span<const std::byte> bytes) {
+  if (header.kind == Header::Kind::Piece) return mail_.on_piece(header, bytes);
+  const std::size_t sender = static_cast<std::size_t>(header.sender);
+  if (header.kind == Header::Kind::Greeting) {
+    greeted_by_[sender] = true;
+    return;
+  }
+  if (!peers_.empty() && (sender >= peers_.size() || peers_[sender].lost)) return;
+  if (header.kind == Header::Kind::Message) return mail_.on_message(header, bytes);
+  if (header.kind == Header::Kind::Note) {
+    if (bytes.size() > kMostNoteBytes) return;
+    events_.push_back({header.sender, false, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())});
+    return;
+  }
+  std::uint64_t words[3];
+  if (bytes.size() != sizeof words) return;
+  std::memcpy(words, bytes.data(), sizeof words);
+  const Header whole = {header.kind, header.sender, words[0], words[1], words[2]};
+  if (header.kind == Header::Kind::Wanted) return mail_.on_wanted(whole);
+  if (sender_of(whole.first) == header.sender) mail_.on_announce(whole);
 }
 
 void Worker::on_failure(void* user_data, ucp_ep_h, ucs_status_t status) {
@@ -238,29 +251,17 @@ void Worker::on_failure(void* user_data, ucp_ep_h, ucs_status_t status) {
 
 bool Worker::progress() {
   bool moved = ucp_worker_progress(worker_) != 0;
+  if (deliver()) moved = true;
+  if (drain()) moved = true;
+  if (mail_.pump()) moved = true;
   // A loss ends requests, which may be what the next failure is about.
   while (!failures_.empty()) {
     const Failure failure = failures_.back();
     failures_.pop_back();
-    lose(failure.peer, describe(failure.status));
-    close_endpoint(peers_[static_cast<std::size_t>(failure.peer)]);
-    moved = true;
-  }
-  while (!greetings_.empty() && !peers_.empty()) {
-    const std::size_t sender = static_cast<std::size_t>(greetings_.back());
-    greetings_.pop_back();
-    if (sender >= peers_.size()) continue;
-    peers_[sender].greeted = true;
-    if (peers_[sender].lost) close_endpoint(peers_[sender]);
+    give_up(failure.peer, describe(failure.status));
     moved = true;
   }
   return moved;
-}
-
-int Worker::connecting_peers() const {
-  int count = 0;
-  for (const Peer& peer : peers_) count += peer.endpoint != nullptr && !peer.greeted ? 1 : 0;
-  return count;
 }
 
 /// Notes that come before the ranks are numbered wait.
@@ -268,30 +269,38 @@ bool Worker::next_event(UcxEvent& event) {
   while (!events_.empty() && !peers_.empty()) {
     const Event first = std::move(events_.front());
     events_.pop_front();
-    const bool known = first.peer < static_cast<int>(peers_.size());
-    if (!known) continue;
-    told_ = std::move(first.bytes);
+    if (first.peer >= static_cast<int>(peers_.size())) continue;
+    told_ = first.bytes;
     event = {first.peer, first.lost ? 1 : 0, told_.data(), told_.size()};
     return true;
   }
   return false;
 }
 
-void Worker::give_up(int rank, const std::string& why) {
-  lose(rank, why);
-  Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  if (peer.greeted) close_endpoint(peer);
+int Worker::connecting_peers() const {
+  int count = 0;
+  for (const Peer& peer : peers_) {
+    const bool connects = peer.endpoint != nullptr && peer.piece_bytes == kTcpPieceBytes;
+    count += connects && !greeted_by_[static_cast<std::size_t>(peer.rank)] ? 1 : 0;
+  }
+  return count;
 }
 
-void Worker::lose(int rank, const std::string& why) {
+void Worker::give_up(int rank, const std::string& why) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  if (peer.lost || closing_) return;
+  if (peer.lost) return;
   peer.lost = true;
-  cancel_receives(rank);
+  for (const Parcel& parcel : peer.early) {
+    if (parcel.outgoing != 0) mail_.carried(parcel.outgoing, TransferFault::PeerLost);
+  }
+  peer.early.clear();
+  mail_.lose(rank);
+  close_endpoint(peer);
+  deliver();
   events_.push_back({rank, true, why});
 }
 
-/// Requests of the endpoint end during the next progress.
+/// What the endpoint carries ends now or during the next progress.
 void Worker::close_endpoint(Peer& peer) {
   if (peer.endpoint == nullptr) return;
   ucp_request_param_t params{};
@@ -301,16 +310,8 @@ void Worker::close_endpoint(Peer& peer) {
   if (UCS_PTR_IS_PTR(handle)) ucp_request_free(handle);
 }
 
-/// A receive belongs to the worker, not to an endpoint: it does not end by itself when its sender is gone. Those that have begun end with the
-/// endpoint. The callback runs inside the cancel.
-void Worker::cancel_receives(int peer) {
-  std::vector<void*> handles;
-  for (const Request& request : open_) {
-    if (request.receives && request.peer == peer && request.handle != nullptr) handles.push_back(request.handle);
-  }
-  for (void* const handle : handles) ucp_request_cancel(worker_, handle);
+bool Worker::arm() {
+  return events_.empty() && deliveries_.empty() && failures_.empty() && !mail_.has_more() && ucp_worker_arm(worker_) == UCS_OK;
 }
-
-bool Worker::arm() { return events_.empty() && failures_.empty() && greetings_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
 
 }  // namespace resilin::dist::ucx

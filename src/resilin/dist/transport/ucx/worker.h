@@ -1,30 +1,31 @@
-// src/resilin/dist/transport/ucx/worker.h -- Internal: a UCX worker, its endpoints and its open requests.
+// src/resilin/dist/transport/ucx/worker.h -- Internal: a UCX worker, its endpoints and what they carry.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <list>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <ucp/api/ucp.h>
 
+#include "resilin/dist/transport/ucx/mail.h"
 #include "resilin/dist/transport/ucx/plugin.h"
 
 namespace resilin::dist::ucx {
 
-/// What UcxTable says of a worker. UCX calls back from inside `progress`; what has to be told, and every close of an endpoint, waits until UCX
-/// has returned.
+/// What UcxTable says of a worker. UCX calls back from inside any of its functions, so a callback only notes what has happened; what follows of
+/// it waits until UCX has returned.
 ///
-/// When one side of a connection goes away while the other still establishes it, UCX 1.13 may end the process of the other. So each side greets
-/// the other through the finished connection, and closes it after the greeting of the other unless it is broken anyway.
-class Worker {
+/// UCX 1.13 may end a process when the side that it is connecting to by TCP goes away at that moment. So each rank greets those that it has
+/// connected to, and a worker is best destroyed when all have greeted it.
+class Worker final : private Carrier {
  public:
   /// Throws Refusal.
   explicit Worker(const UcxSettings& settings);
-  ~Worker();
+  ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -34,13 +35,13 @@ class Worker {
   /// Throws Refusal.
   void connect(int peer, std::string_view address);
 
-  void send(const UcxMessage& message, Pending& pending);
-  void receive(const UcxMessage& message, Pending& pending);
+  void send(const UcxMessage& message, Pending& pending) { mail_.send(message, pending); }
+  void receive(const UcxMessage& message, Pending& pending) { mail_.receive(message, pending); }
   void send_note(int peer, std::string_view bytes);
   bool progress();
   bool next_event(UcxEvent& event);
   void give_up(int peer, const std::string& why);
-  /// Peers that would be harmed if this side were closed now.
+  /// Those that may be connecting to this worker at this moment.
   int connecting_peers() const;
 
   int wake_descriptor() const { return wake_descriptor_; }
@@ -48,21 +49,23 @@ class Worker {
   void wake() { ucp_worker_signal(worker_); }
 
  private:
-  struct Request {
+  /// What is on its way into UCX.
+  struct Parcel {
     Worker* worker = nullptr;
-    Pending* pending = nullptr;  // null of a note
     int peer = -1;
-    bool receives = false;
-    void* handle = nullptr;  // UCX's, null until it is known
-    std::string note;
-    std::list<Request>::iterator place;
+    std::uint64_t label = 0;
+    std::span<const std::byte> bytes;
+    std::string own;  // the bytes of all but messages and pieces
+    std::uint64_t outgoing = 0;
+    std::list<Parcel>::iterator place;
   };
   struct Peer {
     Worker* worker = nullptr;
     int rank = -1;
     ucp_ep_h endpoint = nullptr;
-    bool greeted = false;  // it has said that its side of the connection stands
+    std::size_t piece_bytes = 0;
     bool lost = false;
+    std::list<Parcel> early;  // asked for before it was connected
   };
   struct Event {
     int peer;
@@ -73,37 +76,43 @@ class Worker {
     int peer;
     ucs_status_t status;
   };
+  struct Delivery {
+    std::uint64_t outgoing;
+    TransferFault fault;
+  };
 
-  static void on_sent(void* handle, ucs_status_t status, void* request);
-  static void on_received(void* handle, ucs_status_t status, const ucp_tag_recv_info_t* info, void* request);
-  static ucs_status_t on_note(void* worker, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                              const ucp_am_recv_param_t* param);
-  static ucs_status_t on_greeting(void* worker, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                                  const ucp_am_recv_param_t* param);
+  Carried carry(int peer, const Header& header, std::span<const std::byte> bytes, std::uint64_t outgoing) override;
+  bool is_lost(int peer) const override { return peers_[static_cast<std::size_t>(peer)].lost; }
+  std::size_t piece_bytes(int peer) const override { return peers_[static_cast<std::size_t>(peer)].piece_bytes; }
+
+  static void on_sent(void* handle, ucs_status_t status, void* parcel);
+  static void on_stray(void* handle, ucs_status_t status, const ucp_tag_recv_info_t* info, void* bytes);
   static void on_failure(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 
   void listen();
-  void hear(unsigned id, ucp_am_recv_callback_t callback);
-  void greet(Peer& peer);
-  Request& open(int peer, Pending* pending, bool receives);
-  void started(Request& request, ucs_status_ptr_t handle);
-  void ended(Request& request, ucs_status_t status, std::size_t received_bytes);
-  TransferFault fault_of(int peer, ucs_status_t status);
-  void lose(int peer, const std::string& why);
+  Parcel& pack(Peer& peer, const Header& header, std::string_view own_bytes);
+  Carried post(Parcel& parcel);
+  void posted(Parcel& parcel, ucs_status_t status);
+  bool deliver();
+  bool drain();
+  void arrived(const Header& header, std::span<const std::byte> bytes);
   void close_endpoint(Peer& peer);
-  void cancel_receives(int peer);
 
   ucp_worker_h worker_ = nullptr;
   std::string address_;
   int wake_descriptor_ = -1;
-  std::int32_t rank_ = -1;
+  int rank_ = -1;
   bool closing_ = false;
   std::vector<Peer> peers_;
-  std::list<Request> open_;
-  std::list<Request> spare_;
-  // Seen by UCX, not yet acted upon.
+  std::list<Parcel> open_;  // UCX has them
+  std::list<Parcel> spare_;
+  Mail mail_{*this};
+  std::vector<bool> greeted_by_;  // by rank; may come before the ranks are numbered
+  // Noted, not yet acted upon.
+  std::vector<Delivery> deliveries_;
   std::vector<Failure> failures_;
-  std::vector<int> greetings_;
+  std::vector<std::byte> arrival_;              // that has no place of its own
+  std::vector<std::vector<std::byte>> strays_;  // UCX may still write there
   std::deque<Event> events_;
   std::string told_;  // the bytes of the event that was asked for last
 };
