@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "resilin/dist/launch/rank_info.h"
+
 #include "tests/support/child.h"
 
 namespace resilin::dist {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -25,32 +24,18 @@
 #include "resilin/dist/group/init.h"
 #include "resilin/dist/group/process_group.h"
 #include "resilin/dist/launch/rank_info.h"
+#include "resilin/dist/membership/records.h"
 
+#include "tests/dist/group/summing.h"
 #include "tests/dist/launch/launcher.h"
 
 namespace resilin::dist {
 namespace {
 
-using launch::comes_true;
 using launch::Launcher;
-using launch::lines_of;
 using std::chrono::milliseconds;
-
-double now_ms() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
-/// What a rank wrote down: its first sum of a generation was right, or what was wrong.
-struct Note {
-  std::string what;
-  std::uint64_t instance = 0, generation = 0;
-  int size = 0;
-  double at_ms = 0;
-  pid_t process = 0;
-  std::string start_time = {};  // of the process, as long as it lives
-};
+using summing::Note;
+using summing::now_ms;
 
 std::string start_time_of(pid_t process) {
   std::ifstream stat(cat("/proc/", process, "/stat"));
@@ -110,32 +95,11 @@ class Load {
 class SummingJob {
  public:
   SummingJob(int size, std::vector<std::string> flags)
-      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", "a rank that sums"), "launcher", 900) {}
+      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", summing::kTestCase), "launcher", 900) {}
 
-  std::vector<Note> notes() const {
-    std::vector<Note> notes;
-    for (const std::string& line : lines_of(out_.path() + "/notes")) {
-      Note note;
-      std::istringstream text(line);
-      if (text >> note.what >> note.instance >> note.generation >> note.size >> note.at_ms >> note.process) notes.push_back(note);
-    }
-    return notes;
-  }
-  /// The members of a generation after `after`, once all of them have a right sum in it and there are so many.
-  std::vector<Note> members(int size, std::uint64_t after) const {
-    std::vector<Note> members;
-    comes_true(
-        [&] {
-          members.clear();
-          const std::vector<Note> all = notes();
-          std::uint64_t newest = 0;
-          for (const Note& note : all) newest = std::max(newest, note.generation);
-          for (const Note& note : all) {
-            if (note.what == "sum" && note.generation == newest && newest > after && note.size == size) members.push_back(note);
-          }
-          return static_cast<int>(members.size()) == size;
-        },
-        60);
+  std::vector<Note> notes() const { return summing::notes_in(out_.path()); }
+  std::vector<Note> members(int size, std::uint64_t after) const { 
+    std::vector<Note> members = summing::members_in(out_.path(), size, after);
     for (Note& member : members) member.start_time = start_time_of(member.process);
     return members;
   }
@@ -156,7 +120,7 @@ class SummingJob {
   int size() const { return size_; }
   std::string log() const { return launcher_.log(); }
   int end() {
-    std::ofstream(out_.path() + "/stop") << "now";
+    summing::tell_to_stop(out_.path());
     return launcher_.wait();
   }
 
@@ -196,7 +160,7 @@ std::vector<Note> strike(SummingJob& job, const std::vector<Note>& whole, int si
 
 void check_nothing_is_left(const SummingJob& job) {
   for (const Note& note : job.notes()) {
-    CHECK_MESSAGE(note.what == "sum", note.what);
+    CHECK_MESSAGE(!note.what.starts_with("wrong"), note.what);
     CHECK_MESSAGE(kill(note.process, 0) != 0, "a rank is left");
   }
 }
@@ -240,8 +204,11 @@ TEST_CASE("soak: 200 kills and 50 stops of 8 ranks beside other work" * doctest:
 
 class SummingRank {
  public:
-  SummingRank(ProcessGroup group, std::string folder, std::uint64_t instance)
-      : group_(std::move(group)), folder_(std::move(folder)), instance_(instance) {}
+  SummingRank(ProcessGroup group, std::string folder, milliseconds deadline)
+      : group_(std::move(group)),
+        folder_(std::move(folder)),
+        deadline_(deadline),
+        instance_(parse_handle(group_.reconfigure_handle()).instance) {}
 
   void run() {
     std::uint64_t generation = group_.generation();
@@ -249,9 +216,10 @@ class SummingRank {
       try {
         sum_in(generation);
       } catch (const EvictedError& error) {
+        end(error, 1);
+      } catch (const DistError& error) {
+        note("failed", generation, group_.size());
         std::fprintf(stderr, "%s\n", error.what());
-        _exit(1);
-      } catch (const DistError&) {
         generation = next_generation(generation);
       }
     }
@@ -268,7 +236,7 @@ class SummingRank {
       const int rank = group_.rank(), size = group_.size();
       for (i64 i = 0; i < count; ++i)
         data[i] = static_cast<float>((static_cast<std::uint64_t>(i) + number) % 100 + static_cast<std::uint64_t>(rank));
-      const Work work = group_.all_reduce(x, ReduceOp::Sum, milliseconds(30'000));
+      const Work work = group_.all_reduce(x, ReduceOp::Sum, deadline_);
       work.wait();
       const std::uint64_t ranks = static_cast<std::uint64_t>(size);
       for (i64 i = 0; i < count; ++i) {
@@ -277,6 +245,7 @@ class SummingRank {
           return note(cat("wrong:", number, ":", i, ":", data[i], ":", expected), generation, size);
       }
       if (number == 0) note("sum", generation, size);
+      if (number % 64 == 63) note("on", generation, size);
     }
   }
 
@@ -284,9 +253,16 @@ class SummingRank {
     try {
       return group_.await_generation(generation, milliseconds(30'000)).generation;
     } catch (const EvictedError& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(1);
+      end(error, 1);
+    } catch (const StoreError& error) {
+      note("store-lost", generation, group_.size());
+      end(error, kExitStoreLost);
     }
+  }
+
+  [[noreturn]] static void end(const DistError& error, int code) {
+    std::fprintf(stderr, "%s\n", error.what());
+    _exit(code);
   }
 
   void note(const std::string& what, std::uint64_t generation, int size) const {
@@ -296,15 +272,22 @@ class SummingRank {
 
   ProcessGroup group_;
   const std::string folder_;
+  const milliseconds deadline_;
   const std::uint64_t instance_;
 };
 
+/// Of RESILIN_TEST_RANK="deadline=MS,grace=MS".
+milliseconds number_of(const std::string& mode, const std::string& name, milliseconds otherwise) {
+  const std::size_t at = mode.find(name + "=");
+  return at == std::string::npos ? otherwise : milliseconds(std::atoi(mode.c_str() + at + name.size() + 1));
+}
+
 TEST_CASE("a rank that sums" * doctest::skip()) {
   alarm(900);
-  const std::optional<RankInfo> rank = rank_info();
-  REQUIRE(rank.has_value());
-  ProcessGroup group = init_process_group({.membership = Membership::Lineage});
-  SummingRank(group, std::getenv("OUT"), rank->instance).run();
+  const std::string mode = std::getenv("RESILIN_TEST_RANK");
+  ProcessGroup group =
+      init_process_group({.membership = Membership::Lineage, .store_grace = number_of(mode, "grace", milliseconds(60'000))});
+  SummingRank(group, std::getenv("OUT"), number_of(mode, "deadline", milliseconds(30'000))).run();
   group.destroy();
 }
 

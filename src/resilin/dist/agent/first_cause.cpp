@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "resilin/base/error.h"
+#include "resilin/dist/launch/rank_info.h"
 
 namespace resilin::dist {
 namespace {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "resilin/base/text.h"
+#include "resilin/dist/launch/rank_info.h"
 
 namespace resilin::dist {
 

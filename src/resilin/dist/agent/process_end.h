@@ -28,7 +28,4 @@ int exit_code_of(const ProcessEnd& end);
 /// "SIGTERM"; "signal 70" when it has no name.
 std::string signal_name(int signal);
 
-/// A rank that waited for the store in vain ends with this code: others were lost before it.
-inline constexpr int kExitStoreLost = 75;
-
 }  // namespace resilin::dist

@@ -80,10 +80,15 @@ GenerationInfo ProcessGroup::Body::reconfigure(const ReconfigureOptions& options
   std::unique_lock<std::mutex> lock(mutex_);
   // The machine itself ends every attempt in time.
   changed_.wait(lock, [&] { return ended_.contains(options.uuid) || !gone_.empty() || destroyed_; });
-  if (!ended_.contains(options.uuid)) throw EvictedError(cat("reconfigure: ", destroyed_ ? "the group was destroyed meanwhile" : gone_));
+  if (!ended_.contains(options.uuid)) throw_gone("reconfigure");
   const Ended ended = ended_.extract(options.uuid).mapped();
   if (ended.verdict != Verdict::Commit) throw ReconfigureError(cat("reconfigure: ", ended.text));
   return info_locked();
+}
+
+void ProcessGroup::Body::throw_gone(const std::string& what) const {
+  if (store_is_gone_) throw StoreError(cat(what, ": ", gone_));
+  throw EvictedError(cat(what, ": ", gone_.empty() ? "the group was destroyed meanwhile" : gone_));
 }
 
 GenerationInfo ProcessGroup::Body::await_generation(std::uint64_t after, milliseconds timeout) {
@@ -95,7 +100,7 @@ GenerationInfo ProcessGroup::Body::await_generation(std::uint64_t after, millise
       known_generation_ = current_->generation();
       return info_locked();
     }
-    if (!gone_.empty()) throw EvictedError(cat("group ", options_.name, ": ", gone_));
+    if (!gone_.empty()) throw_gone(cat("group ", options_.name));
     if (destroyed_) throw CancelledError(cat("group ", options_.name, " was destroyed"));
     if (machine_clock().now() >= until) {
       throw TimeoutError(cat("group ", options_.name, ": no generation after ", after, " came in ", timeout.count(), " ms"));
@@ -350,9 +355,10 @@ void ProcessGroup::Body::perform(const member_action::Leave& action) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     gone_ = action.text.empty() ? "this process is no member any more" : action.text;
+    store_is_gone_ = action.store_is_gone;
     current = current_;
   }
-  if (current != nullptr) current->close({FailureKind::Evicted, gone_, {}, -1});
+  if (current != nullptr) current->close({action.store_is_gone ? FailureKind::Destroyed : FailureKind::Evicted, gone_, {}, -1});
   changed_.notify_all();
 }
 

@@ -74,6 +74,7 @@ class ProcessGroup::Body {
   void require_known(const Mesh& mesh, const Collective& collective) const;
   CollectiveEvent event_of(const Mesh& mesh, const Collective& collective) const;
   GenerationInfo info_locked() const;
+  [[noreturn]] void throw_gone(const std::string& what) const;
 
   const GroupOptions options_;
   const std::uint64_t instance_;
@@ -86,6 +87,7 @@ class ProcessGroup::Body {
   std::uint64_t known_generation_ = 0;    // of a lineage: the one that the program was told of
   std::map<std::uint64_t, Ended> ended_;  // attempts that somebody waits for
   std::string gone_;                      // why this process is no member any more
+  bool store_is_gone_ = false;            // which was away for too long
   bool destroyed_ = false;
   std::unique_ptr<MemberDriver> driver_;  // last: its thread uses all of the above
 };

@@ -116,9 +116,10 @@ ProcessGroup init_process_group(const InitOptions& options) {
   const Place place = place_of(options);
   GroupOptions group;
   group.name = options.name;
-  group.store = options.store != nullptr ? options.store : connect_job_store(place.info, kStoreGrace);
+  group.store = options.store != nullptr ? options.store : connect_job_store(place.info, std::min(kStoreGrace, options.store_grace));
   group.transport = options.transport != nullptr ? options.transport : ucx_transport({.interface = config::text("dist.interface")});
   group.membership = options.membership;
+  group.store_grace = options.store_grace;
   // A group's instance is the life that the launcher has counted.
   group.instance = place.has_launcher && options.store == nullptr ? place.info.instance : 0;
   if (group.instance == 0) group.instance = static_cast<std::uint64_t>(group.store->add("instances", 1));

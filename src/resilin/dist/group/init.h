@@ -19,8 +19,9 @@ struct InitOptions {
   int rank = -1;
   int size = -1;
   Membership membership = Membership::Listed;  // Lineage: the group lives on with whoever is there; rank and size are the Coordinator's
-  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // for all ranks to come
-  bool records = true;                                          // keeps a flight recording
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);      // for all ranks to come
+  std::chrono::milliseconds store_grace = std::chrono::minutes(1);  // a change of members waits so long for a store that is away
+  bool records = true;                                              // keeps a flight recording
 };
 
 /// Meets the other ranks through the store and comes back when the first generation stands; beats to the agent of this host, where there is one,

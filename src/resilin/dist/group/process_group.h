@@ -88,7 +88,8 @@ class RESILIN_API ProcessGroup {
   /// Errors  ArgumentError for a list that cannot be; ReconfigureError when it did not come about, and the old generation is what it was
   GenerationInfo reconfigure(const ReconfigureOptions& options);
   /// Waits for a generation after this one. In a group that follows a lineage no collective starts in a generation before this has told of it.
-  /// TimeoutError when none comes; EvictedError when this process is no member any more.
+  /// TimeoutError when none comes; EvictedError when this process is no member any more; StoreError when the current one has failed, or there is
+  /// none yet, and the store was away for the group's store_grace: such a process ends with kExitStoreLost, 75.
   GenerationInfo await_generation(std::uint64_t after, std::chrono::milliseconds timeout);
   /// What the other members are told with the next generation: at most 200 bytes.
   void set_blob(std::string blob);

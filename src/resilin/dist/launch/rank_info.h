@@ -12,6 +12,9 @@
 
 namespace resilin::dist {
 
+/// A rank that waited for the store in vain ends with this code: others were lost before it.
+inline constexpr int kExitStoreLost = 75;
+
 /// The place of a process in its job, as `resilin run` writes it into the environment of each rank.
 struct RankInfo {
   i64 rank = 0;

@@ -113,6 +113,7 @@ void Member::handle(const GenerationFailed& event) {
 void Member::revoke(std::vector<std::uint64_t> lost) {
   if (std::exchange(is_revoked_, true)) return;
   out_.push_back(action::Revoke{generation_, std::move(lost)});
+  limit_wait();
 }
 
 /// Written by the first witness, and only while cur is this generation, so that the move of cur can remove it.
@@ -139,23 +140,33 @@ void Member::handle(const PeerUnreachable& event) {
 }
 
 void Member::handle(const StoreLost&) {
-  if (phase_ == Phase::Idle) return;
-  if (phase_ == Phase::Promised) {
-    if (!grace_ends_ms_) grace_ends_ms_ = now_ms_ + options_.store_grace_ms;
-    return;
-  }
-  conclude("the store cannot be reached");
+  store_is_lost_ = true;
+  if (is_in_attempt() && phase_ != Phase::Promised) return conclude("the store cannot be reached");
+  limit_wait();
 }
 
-void Member::handle(const StoreBack&) { grace_ends_ms_.reset(); }
+void Member::handle(const StoreBack&) {
+  store_is_lost_ = false;
+  grace_ends_ms_.reset();
+}
+
+/// Who has promised, and who follows a lineage and has no generation that works, can do nothing without the store.
+void Member::limit_wait() {
+  const bool is_without = phase_ == Phase::Idle && options_.follows && (generation_ == 0 || is_revoked_);
+  const bool needs_store = phase_ == Phase::Promised || is_without;
+  if (store_is_lost_ && needs_store && !grace_ends_ms_) grace_ends_ms_ = now_ms_ + options_.store_grace_ms;
+}
 
 void Member::handle(const TimePassed& event) {
   now_ms_ = std::max(now_ms_, event.now_ms);
   if (grace_ends_ms_ && *grace_ends_ms_ <= now_ms_) {
     const bool store_is_gone = true;
-    return leave(cat("the store was away for ", options_.store_grace_ms, " ms after this member had promised"), store_is_gone);
+    const std::string_view when =
+        phase_ == Phase::Promised ? " ms after this member had promised" : " ms, and there is no generation without it";
+    return leave(cat("the store was away for ", options_.store_grace_ms, when), store_is_gone);
   }
   if (!is_in_attempt() || now_ms_ < deadline_ms_ || abort_asked_) return;
+  if (store_is_lost_ && phase_ != Phase::Promised) return conclude("the store cannot be reached");
   if (options_.fault == Fault::ConcludeAlone && phase_ == Phase::Promised) return conclude("the deadline passed");
   ask_who_is_missing();
 }

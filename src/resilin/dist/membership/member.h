@@ -107,6 +107,7 @@ class Member {
   void follow();
   void followed(const Reply& reply);
   void revoke(std::vector<std::uint64_t> lost);
+  void limit_wait();
   void publish_revocation();
   void pursue_plan();
   void leave(const std::string& text, bool store_is_gone = false);
@@ -167,7 +168,8 @@ class Member {
   bool has_mesh_ = false;          // PrepareMesh was said
   bool closes_admission_ = false;
   bool abort_asked_ = false;
-  std::optional<std::uint64_t> grace_ends_ms_;  // the store is away while this member is promised
+  bool store_is_lost_ = false;
+  std::optional<std::uint64_t> grace_ends_ms_;  // the store is away while this member can do nothing without it
 };
 
 }  // namespace resilin::dist

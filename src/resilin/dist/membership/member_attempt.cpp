@@ -343,6 +343,7 @@ void Member::conclude(const std::string& text) {
   out_.push_back(action::Finished{uuid_, Verdict::Abort, text});
   leave_attempt();
   pursue_plan();
+  limit_wait();
 }
 
 void Member::leave_attempt() {
