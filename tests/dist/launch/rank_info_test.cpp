@@ -73,6 +73,30 @@ TEST_CASE("mpirun and srun are understood, and no launcher is nothing") {
   REQUIRE(slurm.has_value());
   CHECK(slurm->rank == 2);
   CHECK(slurm->group_rank == 1);
+  CHECK(slurm->local_world_size == 1);  // nobody has said how many
+}
+
+TEST_CASE("srun's job has a name, and on one host all ranks are there") {
+  const std::vector<std::string> variables = {"SLURM_PROCID=2", "SLURM_NTASKS=6", "SLURM_LOCALID=2", "SLURM_JOB_ID=12", "SLURM_STEP_ID=0"};
+  std::vector<std::string> one_host = variables, two_hosts = variables;
+  one_host.emplace_back("SLURM_STEP_NUM_NODES=1");
+  two_hosts.emplace_back("SLURM_STEP_NUM_NODES=2");
+  const std::optional<RankInfo> one = read_rank_info(variables_of(one_host)), two = read_rank_info(variables_of(two_hosts));
+  REQUIRE(one.has_value());
+  REQUIRE(two.has_value());
+  CHECK(one->run_id == "slurm-12-0");
+  CHECK(one->local_world_size == 6);
+  CHECK(two->local_world_size == 1);
+  CHECK(two->group_world_size == 2);
+}
+
+TEST_CASE("ranks by RANK alone are on one host when they meet at its own address") {
+  const std::optional<RankInfo> here = read_rank_info(variables_of({"RANK=1", "WORLD_SIZE=4", "MASTER_ADDR=127.0.0.1"}));
+  const std::optional<RankInfo> anywhere = read_rank_info(variables_of({"RANK=1", "WORLD_SIZE=4", "MASTER_ADDR=10.0.0.7"}));
+  REQUIRE(here.has_value());
+  REQUIRE(anywhere.has_value());
+  CHECK(here->local_world_size == 4);
+  CHECK(anywhere->local_world_size == 1);
 }
 
 TEST_CASE("a damaged variable is named") {

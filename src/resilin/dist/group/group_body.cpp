@@ -7,6 +7,7 @@
 #include "resilin/base/error.h"
 #include "resilin/base/log.h"
 #include "resilin/base/text.h"
+#include "resilin/dist/agent/heartbeat.h"
 #include "resilin/dist/group/callbacks.h"
 #include "resilin/dist/group/progress.h"
 #include "resilin/dist/wire/codec.h"
@@ -169,6 +170,7 @@ void ProcessGroup::Body::destroy() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(destroyed_, true)) return;
+    if (gone_.empty() && options_.tells_agent_of_leave && options_.heartbeat != nullptr) options_.heartbeat->leave();
   }
   changed_.notify_all();
   if (options_.recorder != nullptr) options_.recorder->leave();

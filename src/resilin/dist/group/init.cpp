@@ -15,6 +15,7 @@
 #include "resilin/base/hash.h"
 #include "resilin/base/text.h"
 #include "resilin/dist/agent/heartbeat.h"
+#include "resilin/dist/launch/host_agent.h"
 #include "resilin/dist/launch/job_store.h"
 #include "resilin/dist/launch/rank_info.h"
 #include "resilin/dist/recorder/recorder.h"
@@ -113,7 +114,10 @@ ReconfigureOptions meet(Store& store, const InitOptions& options, const RankInfo
 }  // namespace
 
 ProcessGroup init_process_group(const InitOptions& options) {
-  const Place place = place_of(options);
+  Place place = place_of(options);
+  const bool is_of_job = place.has_launcher && options.store == nullptr;
+  const bool is_foreign = is_of_job && place.info.instance == 0;  // no agent of ours is its parent
+  if (is_of_job && place.info.store_address.empty()) find_host_agent(place.info);
   GroupOptions group;
   group.name = options.name;
   group.store = options.store != nullptr ? options.store : connect_job_store(place.info, std::min(kStoreGrace, options.store_grace));
@@ -121,12 +125,13 @@ ProcessGroup init_process_group(const InitOptions& options) {
   group.membership = options.membership;
   group.store_grace = options.store_grace;
   // A group's instance is the life that the launcher has counted.
-  group.instance = place.has_launcher && options.store == nullptr ? place.info.instance : 0;
+  group.instance = is_of_job ? place.info.instance : 0;
   if (group.instance == 0) group.instance = static_cast<std::uint64_t>(group.store->add("instances", 1));
   group.launch_rank = place.info.rank;
   group.spin = spin_of(place.info);
   group.recorder = make_recorder(options, place.info, group.instance);
   if (place.has_launcher && !place.info.agent_address.empty()) group.heartbeat = std::make_shared<Heartbeat>(place.info);
+  group.tells_agent_of_leave = is_foreign;
   ProcessGroup made(std::move(group));
   if (options.membership == Membership::Lineage) {
     made.await_generation(0, options.timeout);

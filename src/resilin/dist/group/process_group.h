@@ -40,6 +40,7 @@ struct GroupOptions {
   bool shares_memory = true;             // with ranks of this host, where the system allows it
   std::shared_ptr<Recorder> recorder;    // null: nothing is recorded
   std::shared_ptr<Heartbeat> heartbeat;  // to the agent of this host; null: it hears nothing of this process
+  bool tells_agent_of_leave = false;     // destroy() does: for an agent that is not the parent and sees no exit status
 };
 
 /// A generation as all its members see it.

@@ -56,14 +56,30 @@ i64 parse_variable(std::string_view name, const std::string& text) {
   }
 }
 
-/// What other launchers call the same numbers.
+/// What other launchers call the same numbers, and what tells their jobs apart.
 struct Launcher {
-  std::string_view rank, world_size, local_rank, local_world_size, group_rank;
+  std::string_view rank, world_size, local_rank, local_world_size, group_rank, group_world_size;
+  std::string_view name;
+  std::array<std::string_view, 3> job;
 };
 constexpr Launcher kLaunchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", ""},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", "SLURM_NODEID"},
+    {"OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "",
+     "",
+     "mpi",
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", ""}},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "", "mpi", {}},
+    {"SLURM_PROCID",
+     "SLURM_NTASKS",
+     "SLURM_LOCALID",
+     "",
+     "SLURM_NODEID",
+     "SLURM_STEP_NUM_NODES",
+     "slurm",
+     {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
 };
 
 void read_launcher(const Launcher& launcher, const Environment& environment, RankInfo& rank) {
@@ -76,6 +92,19 @@ void read_launcher(const Launcher& launcher, const Environment& environment, Ran
   read(launcher.local_rank, rank.local_rank);
   read(launcher.local_world_size, rank.local_world_size);
   read(launcher.group_rank, rank.group_rank);
+  i64 hosts = 0;
+  read(launcher.group_world_size, hosts);
+  if (hosts > 0) rank.group_world_size = hosts;
+  if (hosts == 1) rank.local_world_size = rank.world_size;
+  for (const std::string_view name : launcher.job) {
+    if (const std::optional<std::string> part = environment(std::string(name))) rank.run_id += cat("-", *part);
+  }
+  if (!rank.run_id.empty()) rank.run_id = cat(launcher.name, rank.run_id);
+}
+
+/// Ranks that meet at this host's own address can be nowhere else.
+bool meets_here(const RankInfo& rank) {
+  return rank.master_addr.empty() || rank.master_addr == "localhost" || rank.master_addr == "::1" || rank.master_addr.starts_with("127.");
 }
 
 std::string_view name_of(std::string_view variable) { return variable.substr(0, variable.find('=')); }
@@ -84,7 +113,8 @@ std::string_view name_of(std::string_view variable) { return variable.substr(0, 
 
 std::optional<RankInfo> read_rank_info(const Environment& environment) {
   RankInfo rank;
-  bool found = environment("RANK").has_value();
+  const bool has_rank = environment("RANK").has_value();
+  bool found = has_rank;
   for (const Launcher& launcher : kLaunchers) {
     if (found || !environment(std::string(launcher.rank))) continue;
     read_launcher(launcher, environment, rank);
@@ -97,6 +127,7 @@ std::optional<RankInfo> read_rank_info(const Environment& environment) {
   for (const TextRow& row : kTexts) {
     if (std::optional<std::string> text = environment(std::string(row.name))) rank.*row.member = std::move(*text);
   }
+  if (has_rank && !environment("LOCAL_WORLD_SIZE") && meets_here(rank)) rank.local_world_size = rank.world_size;
   if (const std::optional<std::string> text = environment(std::string(kInstance))) rank.instance = detail::parse_unsigned(*text);
   if (const std::optional<std::string> text = environment(std::string(kSecretDescriptor))) {
     rank.secret_descriptor = static_cast<int>(parse_variable(kSecretDescriptor, *text));

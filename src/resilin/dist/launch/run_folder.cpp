@@ -48,13 +48,6 @@ bool has_living_process(const std::string& folder) {
   return false;
 }
 
-void check_base(const std::string& base) {
-  struct stat status;
-  if (lstat(base.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
-    throw IoError(cat("run: the folder is not this user's alone: ", base, "; it must be a folder of user ", geteuid(), " with mode 0700"));
-  }
-}
-
 bool is_abandoned(const std::filesystem::path& folder) {
   const std::string name = folder.filename().string();
   if (name.starts_with(kUnfinished)) {
@@ -74,6 +67,14 @@ std::string run_base() {
   return cat(parent, "/resilin-", geteuid());
 }
 
+void ensure_run_base(const std::string& base) {
+  ensure_directory(base);
+  struct stat status;
+  if (lstat(base.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
+    throw IoError(cat("run: the folder is not this user's alone: ", base, "; it must be a folder of user ", geteuid(), " with mode 0700"));
+  }
+}
+
 int remove_abandoned(const std::string& base) {
   std::error_code failed;
   int removed = 0;
@@ -86,8 +87,7 @@ int remove_abandoned(const std::string& base) {
 }
 
 RunFolder::RunFolder(const std::string& base, const std::string& job) {
-  ensure_directory(base);
-  check_base(base);
+  ensure_run_base(base);
   if (const int removed = remove_abandoned(base); removed > 0) {
     log(LogLevel::Info, cat("run: removed the folders of ", removed, " jobs whose agents had died: ", base));
   }

@@ -12,6 +12,8 @@ namespace resilin::dist {
 
 /// Where jobs of this user have their sockets and small files: memory of the machine, so that a reboot forgets them.
 std::string run_base();
+/// Makes it when it is missing. IoError when it is not a folder of this user alone.
+void ensure_run_base(const std::string& base);
 
 /// A folder of an agent, for its user alone, with a lock that is free as soon as the agent is dead. It is gone at the end.
 class RunFolder {
