@@ -36,7 +36,8 @@ StoreLink::~StoreLink() {
     const std::chrono::nanoseconds deadline = clock_.now() + kLastWrites;
     while (!written && clock_.now() < deadline) clock_.wait_until(changed_, lock, deadline);
   }
-  writer_.reset();  // a write that is under way ends by its own deadline
+  stop_.request_stop();
+  writer_.reset();
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -47,7 +48,9 @@ void StoreLink::count_up(const std::string& key, std::function<void(std::uint64_
     std::uint64_t number = 0;
     std::string trouble;
     try {
-      number = static_cast<std::uint64_t>(store_->add(key, 1));
+      const Reply reply = store_->ask({.op = StoreOp::Add, .keys = {key}, .amount = 1}, stop_.get_token());
+      if (reply.status != StoreStatus::Ok) throw StoreError(cat("the store refused it: ", reply.error));
+      number = static_cast<std::uint64_t>(reply.number);
     } catch (const DistError& error) {
       trouble = error.what();
     }
@@ -58,7 +61,8 @@ void StoreLink::count_up(const std::string& key, std::function<void(std::uint64_
 void StoreLink::write(std::vector<Write> writes) {
   writer_->post([this, writes = std::move(writes)] {
     try {
-      store_->txn({}, writes);
+      const Reply reply = store_->ask({.op = StoreOp::Txn, .writes = writes}, stop_.get_token());
+      if (reply.status != StoreStatus::Ok) throw StoreError(cat("the store refused a write: ", reply.error));
       const std::lock_guard<std::mutex> lock(mutex_);
       in_trouble_ = false;
     } catch (const DistError& error) {
@@ -110,12 +114,12 @@ void StoreLink::run_watcher() {
   while (!ended()) {
     take_added(keys, request);
     try {
-      const Reply reply = store_->ask(request);
+      const Reply reply = store_->ask(request, stop_.get_token());
       if (reply.values.size() != keys.size()) throw StoreError(cat("watch: the store gives no values: ", reply.error));
       for (std::size_t i = 0; i < keys.size(); ++i) {
         if (reply.values[i].version == request.versions[i]) continue;
-        request.versions[i] = reply.values[i].version;
         keys[i].changed(reply.values[i]);
+        request.versions[i] = reply.values[i].version;  // else it is told again
       }
     } catch (const DistError& error) {
       say_trouble(error.what());
@@ -134,7 +138,7 @@ bool StoreLink::ended() {
 void StoreLink::say_trouble(const std::string& why) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (std::exchange(in_trouble_, true)) return;
+    if (std::exchange(in_trouble_, true) || stop_.stop_requested()) return;
   }
   log(LogLevel::Warning, cat("the agent cannot use the store: ", why));
 }

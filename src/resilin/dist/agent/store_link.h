@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +17,8 @@
 
 namespace resilin::dist {
 
-/// A key that is watched, and what to do with its new value; an absent key has version 0. Runs in the watcher's thread.
+/// A key that is watched, and what to do with its new value; an absent key has version 0. Runs in the watcher's thread; when it throws
+/// a DistError the value is told again.
 struct WatchedKey {
   std::string key;
   std::function<void(const StoreValue&)> changed;
@@ -26,7 +28,7 @@ struct WatchedKey {
 class StoreLink {
  public:
   StoreLink(std::shared_ptr<Store> store, std::string own_key, Clock& clock);
-  /// Writes what is pending, for two seconds at most.
+  /// Writes what is pending, for two seconds at most; then no request waits any more.
   ~StoreLink();
 
   /// Watches these keys too, from now on.
@@ -52,6 +54,7 @@ class StoreLink {
   std::condition_variable changed_;
   bool ended_ = false;
   bool in_trouble_ = false;
+  std::stop_source stop_;          // of all requests
   std::vector<WatchedKey> added_;  // not yet taken by the watcher
   std::shared_ptr<Executor> writer_;
   std::thread watcher_;
