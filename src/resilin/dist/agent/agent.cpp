@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fcntl.h>
@@ -111,6 +112,7 @@ class Agent::Work {
         memory_kills_(own_memory_kills()),
         beats_(loop_, {Address::Kind::Unix, folder.path() + "/agent", 0}, secret,
                [this](const BeatMessage& beat, int process) { take_beat(beat, process); }),
+        records_(store),
         store_(store, agent_key(setup_.place.node) + "/ended", clock),
         coordination_(
             expected_ranks(setup_), setup_.run.policy, store,
@@ -352,7 +354,8 @@ class Agent::Work {
     if (setup_.place.nodes > 1) {
       store_.hold_lease(agent_key(setup_.place.node), kLease);
       for (i64 node = 0; node < setup_.place.nodes; ++node) {
-        if (node != setup_.place.node) keys.push_back({agent_key(node), [node](const StoreValue& value) { say_lease(node, value); }});
+        if (node == setup_.place.node) continue;
+        keys.push_back({agent_key(node), [this, node](const StoreValue& value) { take_lease(node, value.exists()); }});
       }
     }
     store_.watch(std::move(keys));
@@ -362,7 +365,7 @@ class Agent::Work {
     return {evict_key(rank), [this, slot](const StoreValue& value) { queue_eviction(slot, value); }};
   }
 
-  // These three run in threads of the store's watchers.
+  // These four run in threads of the store's watchers.
   void queue_failure(const std::string& reason) {
     queue({[this, reason] {
       if (!failed_here_) handle(Stop{SIGTERM, 1, cat("it failed on ", reason)});
@@ -389,8 +392,28 @@ class Agent::Work {
     }});
   }
 
-  static void say_lease(i64 node, const StoreValue& value) {
-    if (!value.exists()) log(LogLevel::Warning, cat("host ", node, " is silent: the lease of its agent has ended"));
+  /// Each renewal is told too.
+  void take_lease(i64 node, bool is_held) {
+    if (is_held != silent_hosts_.contains(node)) return;
+    const std::vector<std::uint64_t> instances = is_held ? std::vector<std::uint64_t>() : lives_on(node);
+    if (is_held) {
+      silent_hosts_.erase(node);
+      log(LogLevel::Info, cat("host ", node, " is heard of again"));
+    } else {
+      silent_hosts_.insert(node);
+      log(LogLevel::Warning, cat("host ", node, " is silent: the lease of its agent has ended"));
+    }
+    queue({[this, node, instances] { coordination_.note_lost_host(node, instances); }});
+  }
+
+  std::vector<std::uint64_t> lives_on(i64 node) const {
+    std::vector<std::uint64_t> instances;
+    for (const std::string& key : records_->list("rank/")) {
+      const RankRecord record = decode<RankRecord>(records_->get(key));
+      const bool lives = record.state == RankState::Running || record.state == RankState::Suspected;
+      if (record.node == node && lives) instances.push_back(record.instance);
+    }
+    return instances;
   }
 
   void queue(std::function<void()> task) {
@@ -428,7 +451,9 @@ class Agent::Work {
   std::optional<int> exit_code_;
   std::mutex mutex_;  // guards queued_
   std::vector<std::function<void()>> queued_;
+  std::set<i64> silent_hosts_;  // of the watcher's thread
   BeatServer beats_;
+  const std::shared_ptr<Store> records_;
   StoreLink store_;            // its threads use all of the above
   Coordination coordination_;  // so do its
 };

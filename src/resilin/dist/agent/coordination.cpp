@@ -36,9 +36,19 @@ void Coordination::note(std::uint64_t instance, RankState state) {
       is_new = left_.insert(instance).second;
       break;
   }
-  if (!is_new) return;
+  if (is_new) tell();
+}
+
+void Coordination::note_lost_host(i64 node, std::vector<std::uint64_t> instances) {
+  lost_hosts_[node] = std::move(instances);
+  tell();
+}
+
+void Coordination::tell() {
+  std::set<std::uint64_t> suspected = suspected_;
+  for (const auto& [node, instances] : lost_hosts_) suspected.insert(instances.begin(), instances.end());
   const std::size_t lacking = left_.size() + (policy_ == Policy::Shrink ? dead_ : 0);
-  driver_.tell({{suspected_.begin(), suspected_.end()}, {left_.begin(), left_.end()}, lacking});
+  driver_.tell({{suspected.begin(), suspected.end()}, {left_.begin(), left_.end()}, lacking});
 }
 
 }  // namespace resilin::dist

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "resilin/dist/agent/machine.h"
 #include "resilin/dist/environment.h"
@@ -27,11 +29,16 @@ class Coordination {
 
   /// What the agent knows of a life from now on. Instance 0 is nobody.
   void note(std::uint64_t instance, RankState state);
+  /// These lives are on a host whose agent is silent: suspected until it is heard of again. An empty list: it is.
+  void note_lost_host(i64 node, std::vector<std::uint64_t> instances);
 
  private:
+  void tell();
+
   const Policy policy_;
   std::set<std::uint64_t> suspected_;  // or dead
-  std::set<std::uint64_t> left_;       // in good order
+  std::map<i64, std::vector<std::uint64_t>> lost_hosts_;
+  std::set<std::uint64_t> left_;  // in good order
   std::size_t dead_ = 0;
   const Evicted evicted_;
   CoordinatorDriver driver_;  // its thread uses evicted_
