@@ -95,7 +95,7 @@ class TwoHosts {
     for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(kNamespaces, none)) {
       const std::string space = entry.path().filename().string();
       int process = 0;
-      if (std::sscanf(space.c_str(), "resilin-%d-", &process) == 1 && kill(process, 0) != 0) left.push_back(space);
+      if (std::sscanf(space.c_str(), "resilin-%d-", &process) == 1 && !start_time_of(process)) left.push_back(space);
     }
     for (const std::string& space : left) remove(space);
   }
