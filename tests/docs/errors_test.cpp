@@ -114,7 +114,7 @@ std::vector<Example> group_examples() {
          dist::CoordinatorDriver coordinator({.first_size = 2}, ranks.store(), [](const dist::Current&, const dist::Current&) {});
          ranks[0].await_generation(0, kPatience);
          ranks[1].await_generation(0, kPatience);
-         coordinator.suspects({2});
+         coordinator.tell({{2}, {}});
          ranks[1].await_generation(1, kPatience);
        }},
       {"WouldBlockError", typeid(WouldBlockError),
