@@ -98,7 +98,7 @@ class SummingJob {
       : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", summing::kTestCase), "launcher", 900) {}
 
   std::vector<Note> notes() const { return summing::notes_in(out_.path()); }
-  std::vector<Note> members(int size, std::uint64_t after) const { 
+  std::vector<Note> members(int size, std::uint64_t after) const {
     std::vector<Note> members = summing::members_in(out_.path(), size, after);
     for (Note& member : members) member.start_time = start_time_of(member.process);
     return members;
