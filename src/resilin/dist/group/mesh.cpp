@@ -184,9 +184,14 @@ void Mesh::record_issue(WorkBody& work) const {
 
 // ---- move
 
-bool Mesh::poll() {
+Mesh::Look Mesh::look() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  return lock && poll_locked();
+  if (!lock) return {.is_busy = true};
+  for (int i = 0; i < kPollsPerLook; ++i) {
+    if (poll_locked()) continue;
+    if (const std::optional<std::array<int, 2>> armed = arm_locked()) return {.descriptors = *armed};
+  }
+  return {.keeps_moving = !is_closed()};
 }
 
 bool Mesh::poll_locked() {
@@ -349,11 +354,6 @@ void Mesh::wake_sleepers(const void* key) {
   for (const Sleeper& sleeper : sleepers_) {
     if (sleeper.key == key) write_wake(sleeper.descriptor);
   }
-}
-
-std::optional<std::array<int, 2>> Mesh::arm() {
-  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  return lock ? arm_locked() : std::nullopt;
 }
 
 std::optional<std::array<int, 2>> Mesh::arm_locked() {

@@ -80,10 +80,14 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   void close(Failure failure);
   void leave();
 
-  /// Moves what can be moved; false when there was nothing to do. For the progress thread, which `attended` keeps away.
-  bool poll();
-  /// The two descriptors that end a sleep: that there is something to move, and that it has failed. Nothing while there is something to do.
-  std::optional<std::array<int, 2>> arm();
+  /// What a thread that nobody waits for finds.
+  struct Look {
+    bool is_busy = false;                    // another thread is at it, and moves it
+    bool keeps_moving = false;               // there is more to do
+    std::array<int, 2> descriptors{-1, -1};  // else: what ends a sleep, since there is something to move or it has failed
+  };
+  /// Moves what can be moved, for a while.
+  Look look();
   bool attended() const { return waiters_.load(std::memory_order_acquire) > 0; }
   bool has_open_works() const { return open_works_.load(std::memory_order_acquire) > 0; }
   bool is_closed() const { return closed_.load(std::memory_order_acquire); }

@@ -1,10 +1,8 @@
 // src/resilin/dist/group/progress.cpp -- one thread that sleeps on all meshes and polls those that nobody attends.
 #include "resilin/dist/group/progress.h"
 
-#include <array>
 #include <chrono>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,8 +24,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kWhileAttended{2};
 constexpr milliseconds kWhileOpen{50};
 constexpr milliseconds kIdle{500};
-/// Polls of a mesh that keeps moving before the others get their turn.
-constexpr int kMostPolls = 64;
 
 class ProgressThread {
  public:
@@ -61,18 +57,16 @@ class ProgressThread {
     }
   }
 
-  /// Polls the mesh while it moves; gives back how long the thread may sleep for its sake.
+  /// Looks after the mesh unless somebody else does; gives back how long the thread may sleep for its sake.
   static milliseconds attend(Mesh& mesh, std::vector<pollfd>& ready) {
-    for (int i = 0; i < kMostPolls; ++i) {
-      if (mesh.attended()) return kWhileAttended;
-      if (mesh.poll()) continue;
-      if (mesh.is_closed()) return kIdle;
-      const std::optional<std::array<int, 2>> armed = mesh.arm();
-      if (!armed) continue;
-      for (const int descriptor : *armed) ready.push_back({descriptor, POLLIN, 0});
-      return mesh.has_open_works() ? kWhileOpen : kIdle;
+    if (mesh.attended()) return kWhileAttended;
+    const Mesh::Look look = mesh.look();
+    if (look.is_busy) return kWhileAttended;
+    if (look.keeps_moving) return milliseconds(0);
+    for (const int descriptor : look.descriptors) {
+      if (descriptor >= 0) ready.push_back({descriptor, POLLIN, 0});
     }
-    return milliseconds(0);
+    return mesh.has_open_works() ? kWhileOpen : kIdle;
   }
 
   std::vector<std::shared_ptr<Mesh>> live_meshes() {
