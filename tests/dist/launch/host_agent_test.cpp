@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,6 +80,21 @@ TEST_CASE("a job of srun finds nothing of a dead one with its name, and removes 
     for (int rank = 0; rank < 2; ++rank) CHECK(again.wait(rank) == 0);
     CHECK(comes_true([&] { return !again.agent() && again.folders().empty(); }, 3));
   }
+}
+
+TEST_CASE("jobs of one name follow each other closely") {
+  std::vector<std::unique_ptr<testing::TemporaryFolder>> folders;
+  std::vector<std::unique_ptr<ForeignRanks>> jobs;
+  for (int round = 0; round < 6; ++round) {
+    CAPTURE(round);
+    folders.push_back(std::make_unique<testing::TemporaryFolder>());
+    jobs.push_back(std::make_unique<ForeignRanks>(*folders.back(), 2, summing::kTestCase, "sum", 3));
+    CAPTURE(jobs.back()->log());
+    CHECK(members_in(folders.back()->path(), 2, 0).size() == 2);
+    summing::tell_to_stop(folders.back()->path());
+    for (int rank = 0; rank < 2; ++rank) CHECK(jobs.back()->wait(rank) == 0);
+  }
+  CHECK(comes_true([&] { return !jobs.back()->agent() && jobs.back()->folders().empty(); }, 3));
 }
 
 /// Notes of one kind, after a time.

@@ -70,6 +70,7 @@ class TwoHosts {
   static std::string name(const std::string& host) { return cat("resilin-", getpid(), "-", host); }
   /// Frames are lost from now on, and nobody is told.
   void cut() const { must(cat("ip -n ", name("m"), " link set vb nomaster")); }
+  void mend() const { must(cat("ip -n ", name("m"), " link set vb master br0")); }
 
  private:
   static void must(const std::string& command) {
@@ -104,12 +105,13 @@ class TwoHosts {
 /// `resilin run` on one of the hosts.
 class Host {
  public:
-  Host(const testing::TemporaryFolder& out, const std::string& host, int number) : log_(cat(out.path(), "/log-", host)) {
+  Host(const testing::TemporaryFolder& out, const std::string& host, int number, const std::string& mode)
+      : log_(cat(out.path(), "/log-", host)) {
     Program program;
     const std::vector<std::string> flags = launch::with_test_case(
         {"ip", "netns", "exec", TwoHosts::name(host), "unshare", "--ipc", plugin_path("resilin"), "run", "--nnodes=2", "--nproc-per-node=2",
          cat("--node-rank=", number), "--rdzv-endpoint=10.77.0.1:29500", "--secret-file=" + out.path() + "/secret", "--policy=shrink"},
-        "deadline=2000,grace=1000", summing::kTestCase);
+        mode, summing::kTestCase);
     program.arguments = flags;
     for (char** variable = environ; *variable != nullptr; ++variable) program.environment.emplace_back(*variable);
     for (const std::string& variable :
@@ -152,57 +154,106 @@ std::vector<double> times_of(const std::string& folder, const std::string& what,
   return times;
 }
 
-void check_partition() {
-  const testing::TemporaryFolder out;
-  atomic_write(out.path() + "/secret", JobSecret::make().bytes());
+/// Four ranks on two hosts that sum.
+struct Job {
+  explicit Job(const std::string& mode) : out(with_secret()), a(*out, "a", 0, mode), b(*out, "b", 1, mode) {
+    whole = summing::members_in(out->path(), 4, 0);
+    CAPTURE(a.log());
+    CAPTURE(b.log());
+    REQUIRE(whole.size() == 4);
+    for (const Note& note : whole) (a.started(note.process) ? with_store : without).push_back(note.process);
+    REQUIRE(with_store.size() == 2);
+    REQUIRE(without.size() == 2);
+  }
+  static std::unique_ptr<testing::TemporaryFolder> with_secret() {
+    std::unique_ptr<testing::TemporaryFolder> folder = std::make_unique<testing::TemporaryFolder>();
+    atomic_write(folder->path() + "/secret", JobSecret::make().bytes());
+    return folder;
+  }
+  /// The first members without the other side.
+  std::vector<Note> rest() const {
+    const std::vector<Note> rest = summing::members_in(out->path(), 2, whole[0].generation);
+    REQUIRE(rest.size() == 2);
+    for (const Note& note : rest) CHECK(std::ranges::find(with_store, note.process) != with_store.end());
+    return rest;
+  }
+  void end() {
+    summing::tell_to_stop(out->path());
+    CHECK(a.wait(30) == 0);
+    for (const Note& note : summing::notes_in(out->path())) CHECK_MESSAGE(!note.what.starts_with("wrong"), note.what);
+  }
+  const std::unique_ptr<testing::TemporaryFolder> out;
   const TwoHosts hosts;
-  Host a(out, "a", 0), b(out, "b", 1);
-  const std::vector<Note> whole = summing::members_in(out.path(), 4, 0);
-  CAPTURE(a.log());
-  CAPTURE(b.log());
-  REQUIRE(whole.size() == 4);
+  Host a, b;
+  std::vector<Note> whole;
   std::vector<pid_t> with_store, without;
-  for (const Note& note : whole) (a.started(note.process) ? with_store : without).push_back(note.process);
-  REQUIRE(with_store.size() == 2);
-  REQUIRE(without.size() == 2);
+};
 
-  hosts.cut();
+void check_cut() {
+  Job job("deadline=2000,grace=1000");
+  CAPTURE(job.a.log());
+  CAPTURE(job.b.log());
+  job.hosts.cut();
   const double cut_ms = summing::now_ms();
-  const std::vector<Note> rest = summing::members_in(out.path(), 2, whole[0].generation);
-  REQUIRE(rest.size() == 2);
-  for (const Note& note : rest) CHECK(std::ranges::find(with_store, note.process) != with_store.end());
-  CHECK(b.wait(30) == kExitStoreLost);
+  const std::vector<Note> rest = job.rest();
+  CHECK(job.b.wait(30) == kExitStoreLost);
   const double b_ended_ms = summing::now_ms() - cut_ms;
-  const std::vector<double> failed = times_of(out.path(), "failed", without, cut_ms);
-  const std::vector<double> ended = times_of(out.path(), "store-lost", without, cut_ms);
+  const std::vector<double> failed = times_of(job.out->path(), "failed", job.without, cut_ms);
+  const std::vector<double> ended = times_of(job.out->path(), "store-lost", job.without, cut_ms);
   REQUIRE(failed.size() == 2);
   REQUIRE(ended.size() == 2);
   for (const double time_ms : failed) CHECK(time_ms < 2'000 + 1'000);
   for (const double time_ms : ended) CHECK(time_ms < 2'000 + 1'000 + 1'000 + 2'000);
   CHECK(b_ended_ms < 10'000);
-  CHECK(a.log().find("host 1 is silent") != std::string::npos);
-  summing::tell_to_stop(out.path());
-  const double told_ms = summing::now_ms();
-  CHECK(a.wait(30) == 0);
-  const double a_ended_ms = summing::now_ms() - told_ms;
-  for (const Note& note : summing::notes_in(out.path())) CHECK_MESSAGE(!note.what.starts_with("wrong"), note.what);
+  CHECK(job.a.log().find("host 1 is silent") != std::string::npos);
+  job.end();
   std::printf(
       "cut link: the side with the store sums again after %.0f ms; works of the other fail after %.0f and %.0f ms, its ranks end after "
       "%.0f, "
-      "its launcher after %.0f; the first ends %.0f ms after it is told to\n",
-      std::max(rest[0].at_ms, rest[1].at_ms) - cut_ms, failed[0], failed[1], std::max(ended[0], ended[1]), b_ended_ms, a_ended_ms);
+      "its launcher after %.0f\n",
+      std::max(rest[0].at_ms, rest[1].at_ms) - cut_ms, failed[0], failed[1], std::max(ended[0], ended[1]), b_ended_ms);
 }
 
-TEST_CASE("two hosts whose link is cut: the side with the store goes on, the other one's works fail in time and it ends with 75") {
+void check_mended() {
+  Job job("deadline=1000,grace=60000");
+  CAPTURE(job.a.log());
+  CAPTURE(job.b.log());
+  job.hosts.cut();
+  const std::vector<Note> rest = job.rest();
+  job.hosts.mend();
+  const double mended_ms = summing::now_ms();
+  const std::optional<int> code = job.b.wait(40);
+  REQUIRE(code.has_value());
+  CHECK(*code != 0);
+  const double ended_ms = summing::now_ms();
+  CHECK(job.b.log().find(cat("generation ", rest[0].generation, " goes on without")) != std::string::npos);
+  CHECK(comes_true([&] { return job.a.log().find("host 1, without which the job went on, has failed") != std::string::npos; }));
+  CHECK(comes_true([&] { return times_of(job.out->path(), "on", job.with_store, ended_ms + 1'000).size() >= 2; }));
+  for (const Note& note : summing::notes_in(job.out->path())) {
+    if (note.generation > rest[0].generation) CHECK_MESSAGE(false, "another generation: ", note.generation);
+  }
+  job.end();
+  std::printf("mended link: the side that was left behind ends after %.0f ms with %d\n", ended_ms - mended_ms, *code);
+}
+
+void check_on_two_hosts(void (*check)()) {
   if (const std::string why = obstacle(); !why.empty()) {
     MESSAGE("skipped: two hosts: " << why);
     return;
   }
-  check_partition();
+  check();
   std::error_code none;
   for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(kNamespaces, none)) {
     CHECK_FALSE(entry.path().filename().string().starts_with(TwoHosts::name("")));
   }
+}
+
+TEST_CASE("two hosts whose link is cut: the side with the store goes on, the other one's works fail in time and it ends with 75") {
+  check_on_two_hosts(check_cut);
+}
+
+TEST_CASE("two hosts whose link is mended: the side that was left behind is told so and ends, the other one goes on") {
+  check_on_two_hosts(check_mended);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Desk {
     for (const StoreAnswer& answer : mine) machine.tell(StoreReplied{answer.id, answer.reply});
   }
   void ask(std::uint64_t connection, std::uint64_t id, const Request& request) {
+    if (is_away) return;
     for (StoreAnswer& answer : store.step(RequestArrived{connection, id, request})) answers.push_back(std::move(answer));
   }
   void set(const std::string& key, const std::string& bytes) { ask(99, 1, {.op = StoreOp::Txn, .writes = {{.key = key, .bytes = bytes}}}); }
@@ -38,6 +39,7 @@ struct Desk {
   }
   StoreMachine store;
   std::vector<StoreAnswer> answers;
+  bool is_away = false;
 };
 
 struct LoneMember {
@@ -126,6 +128,58 @@ TEST_CASE("a mesh that cannot be made ends the attempt with its reason, and noth
   CHECK(member.all<member_action::DropMesh>().size() == 1);
   // What the store still waits with it has forgotten.
   CHECK(desk.store.waiting_count() <= member.all<member_action::ForgetStore>().size());
+}
+
+TEST_CASE("a follower goes on without its store while its generation works, and leaves after the grace when that has failed") {
+  Desk desk;
+  LoneCoordinator coordinator(desk, {.first_size = 1});
+  LoneMember member(desk, {.instance = 1, .store_grace_ms = 3000});
+  coordinator.hear();
+  desk.serve<LoneMember, member_event::StoreReplied>(member, 1);
+  REQUIRE(member.all<member_action::PrepareMesh>().size() == 1);
+  const std::uint64_t uuid = member.all<member_action::PrepareMesh>()[0].attempt.uuid;
+  member.tell(member_event::MeshPrepared{uuid, "here"});
+  member.tell(member_event::AdmissionClosed{uuid, ""});
+  REQUIRE(member.all<member_action::Install>().size() == 1);
+  const std::uint64_t generation = member.all<member_action::Install>()[0].attempt.generation;
+  member.tell(member_event::TimePassed{1000});
+  desk.is_away = true;
+  member.tell(member_event::StoreLost{});
+  member.tell(member_event::TimePassed{100'000});
+  CHECK(member.all<member_action::Leave>().empty());
+  member.tell(member_event::GenerationFailed{generation, {}});
+  member.tell(member_event::TimePassed{102'999});
+  CHECK(member.all<member_action::Leave>().empty());
+  CHECK(member.member.next_deadline_ms() == 103'000);
+  member.tell(member_event::TimePassed{103'000});
+  REQUIRE(member.all<member_action::Leave>().size() == 1);
+  CHECK(member.all<member_action::Leave>()[0].store_is_gone);
+}
+
+TEST_CASE("a store that is back in the grace keeps a follower, and one without a first generation waits no longer than the grace") {
+  Desk desk;
+  LoneMember member(desk, {.instance = 1, .store_grace_ms = 3000});
+  member.tell(member_event::StoreLost{});
+  member.tell(member_event::TimePassed{2999});
+  member.tell(member_event::StoreBack{});
+  member.tell(member_event::TimePassed{10'000});
+  CHECK(member.all<member_action::Leave>().empty());
+  member.tell(member_event::StoreLost{});
+  member.tell(member_event::TimePassed{13'000});
+  CHECK(member.all<member_action::Leave>().size() == 1);
+}
+
+TEST_CASE("an attempt that was asked for while the store was away ends at its deadline") {
+  Desk desk;
+  LoneMember member(desk, {.instance = 1, .follows = false, .attempt_timeout_ms = 1500});
+  desk.is_away = true;
+  member.tell(member_event::StoreLost{});
+  member.tell(member_event::Reconfigure{7, {{1, 0}, {2, 0}}});
+  member.tell(member_event::TimePassed{1499});
+  CHECK(member.all<member_action::Finished>().empty());
+  member.tell(member_event::TimePassed{1500});
+  REQUIRE(member.all<member_action::Finished>().size() == 1);
+  CHECK(member.all<member_action::Finished>()[0].text == "the store cannot be reached");
 }
 
 TEST_CASE("a suspected member's generation is revoked before there is a plan, which leaves it out") {

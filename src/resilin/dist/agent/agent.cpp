@@ -270,7 +270,7 @@ class Agent::Work {
 
   void act(const Fail& failure) {
     failed_here_ = true;
-    store_.set(kJobFailedKey, cat("host ", setup_.place.node, ": ", failure.reason));
+    store_.set(job_failed_key(setup_.place.node), failure.reason);
   }
 
   void act(const Finish& finish) { exit_code_ = finish.exit_code; }
@@ -347,7 +347,6 @@ class Agent::Work {
 
   void watch_store() {
     std::vector<WatchedKey> keys;
-    keys.push_back({kJobFailedKey, [this](const StoreValue& value) { queue_failure(value.bytes); }});
     for (i64 slot = 0; slot < setup_.run.ranks_per_node && !setup_.adopts; ++slot) {
       keys.push_back(eviction_of(setup_.place.first_rank + slot, slot));
     }
@@ -355,6 +354,7 @@ class Agent::Work {
       store_.hold_lease(agent_key(setup_.place.node), kLease);
       for (i64 node = 0; node < setup_.place.nodes; ++node) {
         if (node == setup_.place.node) continue;
+        keys.push_back({job_failed_key(node), [this, node](const StoreValue& value) { queue_failure(node, value.bytes); }});
         keys.push_back({agent_key(node), [this, node](const StoreValue& value) { take_lease(node, value.exists()); }});
       }
     }
@@ -366,9 +366,12 @@ class Agent::Work {
   }
 
   // These four run in threads of the store's watchers.
-  void queue_failure(const std::string& reason) {
-    queue({[this, reason] {
-      if (!failed_here_) handle(Stop{SIGTERM, 1, cat("it failed on ", reason)});
+  void queue_failure(i64 node, const std::string& reason) {
+    const bool is_over_there = lost_hosts_.contains(node) && coordination_.has_lineage();
+    queue({[this, node, reason, is_over_there] {
+      if (failed_here_) return;
+      if (!is_over_there) return handle(Stop{SIGTERM, 1, cat("it failed on host ", node, ": ", reason)});
+      log(LogLevel::Warning, cat("host ", node, ", without which the job went on, has failed: ", reason));
     }});
   }
 
@@ -401,6 +404,7 @@ class Agent::Work {
       log(LogLevel::Info, cat("host ", node, " is heard of again"));
     } else {
       silent_hosts_.insert(node);
+      lost_hosts_.insert(node);
       log(LogLevel::Warning, cat("host ", node, " is silent: the lease of its agent has ended"));
     }
     queue({[this, node, instances] { coordination_.note_lost_host(node, instances); }});
@@ -451,7 +455,7 @@ class Agent::Work {
   std::optional<int> exit_code_;
   std::mutex mutex_;  // guards queued_
   std::vector<std::function<void()>> queued_;
-  std::set<i64> silent_hosts_;  // of the watcher's thread
+  std::set<i64> silent_hosts_, lost_hosts_;  // now, and ever; of the watcher's thread
   BeatServer beats_;
   const std::shared_ptr<Store> records_;
   StoreLink store_;            // its threads use all of the above

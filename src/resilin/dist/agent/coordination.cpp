@@ -12,6 +12,7 @@ Coordination::Coordination(std::size_t first_size, Policy policy, std::shared_pt
       driver_(
           {.first_size = first_size}, std::move(store),
           [this](const Current& before, const Current& now) {
+            has_lineage_ = true;
             for (const std::uint64_t instance : before.members) {
               if (std::ranges::find(now.members, instance) == now.members.end()) evicted_(instance, now.generation);
             }

@@ -1,6 +1,7 @@
 // src/resilin/dist/agent/coordination.h -- Internal: an agent's part in membership: a Coordinator that hears of the ranks of its host.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,8 @@ class Coordination {
   void note(std::uint64_t instance, RankState state);
   /// These lives are on a host whose agent is silent: suspected until it is heard of again. An empty list: it is.
   void note_lost_host(i64 node, std::vector<std::uint64_t> instances);
+  /// A generation was installed. Any thread may ask.
+  bool has_lineage() const { return has_lineage_.load(std::memory_order_relaxed); }
 
  private:
   void tell();
@@ -41,6 +44,7 @@ class Coordination {
   std::set<std::uint64_t> left_;  // in good order
   std::size_t dead_ = 0;
   const Evicted evicted_;
+  std::atomic<bool> has_lineage_ = false;
   CoordinatorDriver driver_;  // its thread uses evicted_
 };
 

@@ -33,8 +33,8 @@ struct EvictOrder {
 
 inline std::string rank_key(i64 rank) { return cat("rank/", rank); }
 inline std::string evict_key(i64 rank) { return cat("evict/", rank); }
-/// Set when the job has failed on some host: the reason. Every agent ends its ranks.
-inline const std::string kJobFailedKey = "job/failed";
+/// Set when the job has failed on a host: the reason. Every agent ends its ranks.
+inline std::string job_failed_key(i64 node) { return cat("job/failed/", node); }
 /// A lease of each agent; its end means that the host or its agent is gone.
 inline std::string agent_key(i64 node) { return cat("agent/", node); }
 

@@ -33,6 +33,7 @@ using std::chrono::nanoseconds;
 constexpr std::string_view kMeeting = "/meeting";
 constexpr nanoseconds kStartTimeout = std::chrono::seconds(30);
 constexpr milliseconds kStoreGrace{3000};
+constexpr int kMostTries = 3;
 /// Without a rank the agent waits no longer: who came first and died was the last, or the others find a new one.
 constexpr std::string_view kLonelyTimeout = "--rdzv-conf=join_timeout=10";
 
@@ -75,6 +76,8 @@ class Turn {
   Descriptor folder_;
 };
 
+bool lives(const Meeting& meeting) { return start_time_of(static_cast<pid_t>(meeting.process)) == meeting.start_time; }
+
 std::optional<Meeting> read_meeting(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) return std::nullopt;
   try {
@@ -91,7 +94,7 @@ std::optional<Meeting> find_meeting(const std::string& base, const std::string& 
   for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(base, failed)) {
     std::optional<Meeting> meeting = read_meeting(entry.path().string() + std::string(kMeeting));
     if (!meeting || meeting->job != job) continue;
-    if (start_time_of(static_cast<pid_t>(meeting->process)) == meeting->start_time) return meeting;
+    if (lives(*meeting)) return meeting;
   }
   return std::nullopt;
 }
@@ -169,6 +172,29 @@ Meeting meet(const RankInfo& rank) {
   return start_agent(rank, job);
 }
 
+RankInfo joined(const RankInfo& rank, const Meeting& meeting) {
+  RankInfo result = rank;
+  result.store_address = meeting.store_address;
+  result.agent_address = meeting.agent_address;
+  result.secret_file = meeting.secret_file;
+  number_this_life(result, *connect_job_store(result, kStoreGrace));
+  return result;
+}
+
+/// The agent of an earlier job of this name may be about to end when it is found.
+RankInfo join(const RankInfo& rank) {
+  for (int tries = 1;; ++tries) {
+    const Meeting meeting = meet(rank);
+    try {
+      return joined(rank, meeting);
+    } catch (const StoreError&) {
+      if (tries == kMostTries || lives(meeting)) throw;
+    } catch (const IoError&) {
+      if (tries == kMostTries || lives(meeting)) throw;
+    }
+  }
+}
+
 }  // namespace
 
 void find_host_agent(RankInfo& rank) {
@@ -177,12 +203,7 @@ void find_host_agent(RankInfo& rank) {
   static std::uint64_t life = 0;  // of the process that knows it
   const std::lock_guard<std::mutex> lock(mutex);
   if (!known || life != process_life()) {
-    const Meeting meeting = meet(rank);
-    known = rank;
-    known->store_address = meeting.store_address;
-    known->agent_address = meeting.agent_address;
-    known->secret_file = meeting.secret_file;
-    number_this_life(*known, *connect_job_store(*known, kStoreGrace));
+    known = join(rank);
     life = process_life();
   }
   rank = *known;

@@ -30,7 +30,7 @@ std::vector<MemberAction> Member::step(const MemberEvent& event) {
 
 std::uint64_t Member::next_deadline_ms() const {
   std::uint64_t next = std::numeric_limits<std::uint64_t>::max();
-  if (is_in_attempt() && !abort_asked_) next = deadline_ms_;
+  if ((is_in_attempt() && !abort_asked_) || (store_is_lost_ && is_free())) next = deadline_ms_;
   if (grace_ends_ms_) next = std::min(next, *grace_ends_ms_);
   return next;
 }
@@ -141,7 +141,7 @@ void Member::handle(const PeerUnreachable& event) {
 
 void Member::handle(const StoreLost&) {
   store_is_lost_ = true;
-  if (is_in_attempt() && phase_ != Phase::Promised) return conclude("the store cannot be reached");
+  if (is_free()) return conclude("the store cannot be reached");
   limit_wait();
 }
 
@@ -165,8 +165,8 @@ void Member::handle(const TimePassed& event) {
         phase_ == Phase::Promised ? " ms after this member had promised" : " ms, and there is no generation without it";
     return leave(cat("the store was away for ", options_.store_grace_ms, when), store_is_gone);
   }
+  if (store_is_lost_ && is_free() && now_ms_ >= deadline_ms_) return conclude("the store cannot be reached");
   if (!is_in_attempt() || now_ms_ < deadline_ms_ || abort_asked_) return;
-  if (store_is_lost_ && phase_ != Phase::Promised) return conclude("the store cannot be reached");
   if (options_.fault == Fault::ConcludeAlone && phase_ == Phase::Promised) return conclude("the deadline passed");
   ask_who_is_missing();
 }

@@ -137,6 +137,8 @@ class Member {
   void look_for_others(std::uint64_t uuid);
   std::vector<std::string> keys_of(std::string (*key)(std::uint64_t, std::uint64_t), bool with_mine) const;
   bool is_in_attempt() const { return phase_ == Phase::Joined || phase_ == Phase::Connected || phase_ == Phase::Promised; }
+  /// It has promised nothing yet, so it may give an attempt up by itself.
+  bool is_free() const { return phase_ == Phase::Open || phase_ == Phase::Joined || phase_ == Phase::Connected; }
 
   MemberOptions options_;
   Phase phase_ = Phase::Idle;
