@@ -107,11 +107,6 @@ void Mesh::require_working(const Collective& collective) const {
     throw_failure(failure(), cat(name, ": generation ", attempt_.generation, " of group ", options_.group, " works no more"), place);
   }
   if (!installed_) throw CancelledError(cat(name, ": group ", options_.group, " has no members yet; reconfigure it first"), place);
-  if (frozen_) {
-    throw CancelledError(cat(name, ": group ", options_.group, " is on its way to another generation; nothing starts in generation ",
-                             attempt_.generation, " until that is decided"),
-                         place);
-  }
 }
 
 ExecutionJob Mesh::job_of(WorkBody& work) {
@@ -328,7 +323,7 @@ void Mesh::sleep(const void* key, nanoseconds until, const std::function<bool()>
     for (std::size_t i = 0; i < armed->size(); ++i) ready[i + 1] = {(*armed)[i], POLLIN, 0};
     sleepers_.push_back({key, own});
     if (work != nullptr) {
-      until = std::min(until, work->deadline);
+      if (!frozen_) until = std::min(until, work->deadline);
       if (options_.recorder != nullptr) {
         for (const int peer : work->execution->awaited())
           awaited.push_back(static_cast<std::int32_t>(launch_ranks_[static_cast<std::size_t>(peer)]));
@@ -381,6 +376,7 @@ void Mesh::freeze() {
 void Mesh::thaw() {
   const std::lock_guard<std::mutex> lock(mutex_);
   frozen_ = false;
+  if (!is_closed()) transport_->wake();  // what has come meanwhile
   for (const auto& [peer, why] : std::exchange(lost_while_frozen_, {})) lost(peer, why);
 }
 

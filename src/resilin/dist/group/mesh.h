@@ -71,7 +71,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   bool wait(WorkBody& work, std::optional<std::chrono::nanoseconds> patience);
   /// As `wait`, for what a handler of notes brings, which wakes those that wait for the key. Also ends with the generation.
   void wait_until(const void* key, const std::function<bool()>& done);
-  /// Nothing succeeds and nothing starts until `thaw`.
+  /// Nothing succeeds until `thaw`; what is started meanwhile waits for it, or ends with the generation.
   void freeze();
   void thaw();
   /// The generation ends with this failure, of which the first counts; at the latest the next poll tears it down. Never waits.
