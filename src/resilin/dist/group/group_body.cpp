@@ -2,6 +2,7 @@
 #include "resilin/dist/group/group_body.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "resilin/base/error.h"
@@ -175,6 +176,8 @@ void ProcessGroup::Body::destroy() {
   changed_.notify_all();
   if (options_.recorder != nullptr) options_.recorder->leave();
   driver_->close();
+  // A group that ends while an exception is on its way does not leave in good order.
+  if (options_.recorder != nullptr && std::uncaught_exceptions() == 0) options_.recorder->leave();
   const Failure failure{FailureKind::Destroyed, cat("group ", options_.name, " was destroyed"), {}, -1};
   const std::lock_guard<std::mutex> lock(mutex_);
   if (next_ != nullptr) next_->close(failure);
