@@ -71,20 +71,33 @@ GenerationInfo ProcessGroup::Body::info_locked() const {
 
 GenerationInfo ProcessGroup::Body::reconfigure(const ReconfigureOptions& options) {
   if (in_callback()) throw WouldBlockError("reconfigure: a callback waits for it; it may end only after the callback");
+  if (options_.membership == Membership::Lineage) {
+    throw ReconfigureError(cat("reconfigure: group ", options_.name,
+                               " follows the lineage of its job, whose Coordinator makes its generations; await_generation waits for one"));
+  }
   Handles handles;
   for (const std::string& handle : options.handles) handles.push_back(parse_handle(handle));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (destroyed_) throw ReconfigureError(cat("reconfigure: group ", options_.name, " has been finalized"));
-    ended_.erase(options.uuid);
+    if (!asked_.try_emplace(options.uuid).second) {
+      throw ReconfigureError(cat("reconfigure: already in progress: another thread asks for attempt ", options.uuid));
+    }
   }
-  driver_->reconfigure(options.uuid, std::move(handles), options.timeout ? ms_of(*options.timeout) : 0);
+  try {
+    driver_->reconfigure(options.uuid, std::move(handles), options.timeout ? ms_of(*options.timeout) : 0);
+  } catch (const Error&) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    asked_.erase(options.uuid);
+    throw;
+  }
   std::unique_lock<std::mutex> lock(mutex_);
+  const std::optional<Ended>& answer = asked_.at(options.uuid);
   // The machine itself ends every attempt in time.
-  changed_.wait(lock, [&] { return ended_.contains(options.uuid) || !gone_.empty() || destroyed_; });
-  if (!ended_.contains(options.uuid)) throw_gone("reconfigure");
-  const Ended ended = ended_.extract(options.uuid).mapped();
-  if (ended.verdict != Verdict::Commit) throw ReconfigureError(cat("reconfigure: ", ended.text));
+  changed_.wait(lock, [&] { return answer || !gone_.empty() || destroyed_; });
+  const std::optional<Ended> ended = asked_.extract(options.uuid).mapped();
+  if (!ended) throw_gone("reconfigure");
+  if (ended->verdict != Verdict::Commit) throw ReconfigureError(cat("reconfigure: ", ended->text));
   return info_locked();
 }
 
@@ -350,7 +363,8 @@ void ProcessGroup::Body::perform(const member_action::Revoke& action) {
 void ProcessGroup::Body::perform(const member_action::Finished& action) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (options_.membership == Membership::Listed) ended_[action.uuid] = {action.verdict, action.text};
+    const std::map<std::uint64_t, std::optional<Ended>>::iterator at = asked_.find(action.uuid);
+    if (at != asked_.end()) at->second = {action.verdict, action.text};
   }
   changed_.notify_all();
 }

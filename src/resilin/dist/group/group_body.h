@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "resilin/dist/group/mesh.h"
@@ -84,10 +85,10 @@ class ProcessGroup::Body {
   std::shared_ptr<Mesh> current_;  // null before the first generation
   std::shared_ptr<Mesh> next_;     // while an attempt is under way
   std::string blob_;
-  std::uint64_t known_generation_ = 0;    // of a lineage: the one that the program was told of
-  std::map<std::uint64_t, Ended> ended_;  // attempts that somebody waits for
-  std::string gone_;                      // why this process is no member any more
-  bool store_is_gone_ = false;            // which was away for too long
+  std::uint64_t known_generation_ = 0;                   // of a lineage: the one that the program was told of
+  std::map<std::uint64_t, std::optional<Ended>> asked_;  // the attempts that calls of `reconfigure` wait for
+  std::string gone_;                                     // why this process is no member any more
+  bool store_is_gone_ = false;                           // which was away for too long
   bool destroyed_ = false;
   std::unique_ptr<MemberDriver> driver_;  // last: its thread uses all of the above
 };

@@ -86,7 +86,8 @@ class RESILIN_API ProcessGroup {
   std::string reconfigure_handle() const;
   /// Makes the next generation of the listed members, all of whom call this with the same uuid and list. Comes back when it is installed.
   ///
-  /// Errors  ArgumentError for a list that cannot be; ReconfigureError when it did not come about, and the old generation is what it was
+  /// Errors  ArgumentError for a list that cannot be; ReconfigureError when it did not come about, and the old generation is what it was, and in
+  ///         a group that follows a lineage; EvictedError when this process is no member any more; WouldBlockError in a callback
   GenerationInfo reconfigure(const ReconfigureOptions& options);
   /// Waits for a generation after this one. In a group that follows a lineage no collective starts in a generation before this has told of it.
   /// TimeoutError when none comes; EvictedError when this process is no member any more; StoreError when the current one has failed, or there is
