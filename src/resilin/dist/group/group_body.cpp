@@ -145,22 +145,23 @@ CollectiveEvent ProcessGroup::Body::event_of(const Mesh& mesh, const Collective&
   return event;
 }
 
-/// A program that does not know of a generation would run the step of another one in it.
-void ProcessGroup::Body::require_known(const Mesh& mesh, const Collective& collective) const {
-  if (options_.membership != Membership::Lineage) return;
+/// The mesh of a generation that the program was told of: else it would run the step of another one in it.
+std::shared_ptr<Mesh> ProcessGroup::Body::known_mesh(const Collective& collective) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (mesh.generation() == known_generation_) return;
-  throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " is in generation ", mesh.generation(),
-                           " now; await_generation says who its members are, and only then collectives start in it"),
-                       {.group = options_.name, .generation = mesh.generation(), .ranks = {}});
+  const std::string_view name = enum_name(collective.kind);
+  if (!gone_.empty()) throw_gone(cat(name, ": group ", options_.name));
+  if (current_ == nullptr) throw CancelledError(cat(name, ": group ", options_.name, " has no members yet; reconfigure it first"));
+  const std::uint64_t generation = current_->generation();
+  if (options_.membership == Membership::Lineage && generation != known_generation_) {
+    throw CancelledError(cat(name, ": group ", options_.name, " is in generation ", generation,
+                             " now; await_generation says who its members are, and only then collectives start in it"),
+                         {.group = options_.name, .generation = generation, .ranks = {}});
+  }
+  return current_;
 }
 
 Work ProcessGroup::Body::start(Collective collective) {
-  const std::shared_ptr<Mesh> current = mesh();
-  if (current == nullptr) {
-    throw CancelledError(cat(enum_name(collective.kind), ": group ", options_.name, " has no members yet; reconfigure it first"));
-  }
-  require_known(*current, collective);
+  const std::shared_ptr<Mesh> current = known_mesh(collective);
   if (collective.timeout < kSoon) look_now();  // which may sleep longer
   if (!pre_hooks->empty()) pre_hooks->call(event_of(*current, collective));
   const std::shared_ptr<WorkBody> work = current->start(std::move(collective));
@@ -187,7 +188,6 @@ void ProcessGroup::Body::destroy() {
     if (gone_.empty() && options_.tells_agent_of_leave && options_.heartbeat != nullptr) options_.heartbeat->leave();
   }
   changed_.notify_all();
-  if (options_.recorder != nullptr) options_.recorder->leave();
   driver_->close();
   // A group that ends while an exception is on its way does not leave in good order.
   if (options_.recorder != nullptr && std::uncaught_exceptions() == 0) options_.recorder->leave();

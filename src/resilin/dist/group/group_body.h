@@ -72,7 +72,7 @@ class ProcessGroup::Body {
   std::shared_ptr<Mesh> make_mesh(const Attempt& attempt);
   MeshEvents mesh_events(const Attempt& attempt);
   void tell_membership(MembershipPhase phase, const Attempt& attempt);
-  void require_known(const Mesh& mesh, const Collective& collective) const;
+  std::shared_ptr<Mesh> known_mesh(const Collective& collective) const;
   CollectiveEvent event_of(const Mesh& mesh, const Collective& collective) const;
   GenerationInfo info_locked() const;
   [[noreturn]] void throw_gone(const std::string& what) const;

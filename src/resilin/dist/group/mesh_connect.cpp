@@ -58,8 +58,8 @@ void Mesh::join(const Attempt& attempt, int rank) {
 void Mesh::connect(int peer, std::string_view address) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_closed() || connected_[index_of(peer)]) return;
-  connected_[index_of(peer)] = true;
   transport_->connect(peer, address);
+  connected_[index_of(peer)] = true;
   const note::Note hello = note::Hello{.identity = own_identity(),
                                        .instance = options_.instance,
                                        .uuid = attempt_.uuid,
@@ -98,13 +98,19 @@ void Mesh::tell_peers(const Attempt& decision) {
 
 void Mesh::leave() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!is_closed() && installed_) tell_all(note::Leave{attempt_.generation});
+  if (is_closed()) return;
+  if (installed_) tell_all(note::Leave{attempt_.generation});
   transport_->progress();
 }
 
 std::string Mesh::lanes(int peer) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return peer == rank_ ? "self" : transport_->lanes(peer);
+  if (peer == rank_) return "self";
+  if (is_closed()) {
+    throw_failure(failure(), cat("lanes: generation ", attempt_.generation, " of group ", options_.group, " works no more"),
+                  {.group = options_.group, .generation = attempt_.generation, .ranks = {}});
+  }
+  return transport_->lanes(peer);
 }
 
 void Mesh::tell_all(const note::Note& note) {
