@@ -15,10 +15,12 @@ struct TransportAddress {
   std::string engine;       // "ucx 1.13.1"
   std::uint64_t place = 0;  // of own_place
   std::string bytes;        // the engine's own
+  std::int64_t process = 0;
   static constexpr auto fields() {
     return std::tuple{field("engine", &TransportAddress::engine, "Name and version of the engine."),
                       field("place", &TransportAddress::place, "Equal where memory can be shared."),
-                      field("bytes", &TransportAddress::bytes, "The engine's own address.")};
+                      field("bytes", &TransportAddress::bytes, "The engine's own address."),
+                      field("process", &TransportAddress::process, "Its number, which means something in this place only.")};
   }
 };
 

@@ -2,10 +2,12 @@
 #include "resilin/dist/transport/ucx.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <dirent.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <net/if.h>
 
@@ -13,13 +15,17 @@
 #include "resilin/base/text.h"
 #include "resilin/dist/environment.h"
 #include "resilin/dist/transport/address.h"
+#include "resilin/dist/transport/peer_processes.h"
 #include "resilin/dist/transport/plugin.h"
 
 namespace resilin::dist {
 namespace {
 
-/// UCX may end the process when it runs out of descriptors.
+/// UCX may end the process when it runs out of descriptors. A peer takes one of UCX's and one that tells of the end of its process.
 constexpr std::size_t kSpareDescriptors = 64;
+constexpr std::size_t kDescriptorsOfPeer = 2;
+/// How often the processes of peers are looked at while nobody sleeps.
+constexpr std::chrono::nanoseconds kLookInterval = std::chrono::milliseconds(1);
 /// How long `close` waits for peers that have not come as far as to be connected.
 constexpr std::chrono::nanoseconds kLongestFarewell = std::chrono::milliseconds(300);
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 16;
@@ -42,6 +48,8 @@ void require_descriptors(std::size_t needed) {
                              static_cast<std::uint64_t>(limit.rlim_cur), "; ulimit -n must allow ", open + needed));
 }
 
+std::int64_t own_process() { return getpid(); }
+
 template <class Fill>
 std::string filled(Fill fill) {
   std::string text(kMostTextBytes, '\0');
@@ -61,19 +69,25 @@ class UcxTransport final : public Transport {
     UcxError error{};
     worker_ = table_.make(&settings, &error);
     if (worker_ == nullptr) throw UnsupportedError(cat("ucx: ", error.text, "; the transports must be there and allowed"));
+    try {
+      processes_.emplace(table_.wake_descriptor(worker_));
+    } catch (const UnsupportedError&) {
+      table_.destroy(worker_);
+      throw;
+    }
   }
   ~UcxTransport() override { close(); }
   UcxTransport(const UcxTransport&) = delete;
   UcxTransport& operator=(const UcxTransport&) = delete;
 
   std::string address() const override {
-    TransportAddress address{engine(), own_place(), ""};
+    TransportAddress address{engine(), own_place(), "", own_process()};
     address.bytes = filled([&](char* bytes, std::size_t most) { return table_.address(worker_, bytes, most); });
     return pack_address(address);
   }
   void join(int rank, int size) override {
     RESILIN_ASSERT(size_ == 0 && size >= 1 && size <= kMostRanks && rank >= 0 && rank < size, cat("rank ", rank, " of ", size));
-    require_descriptors(kSpareDescriptors + static_cast<std::size_t>(size));
+    require_descriptors(kSpareDescriptors + kDescriptorsOfPeer * static_cast<std::size_t>(size));
     rank_ = rank;
     size_ = size;
     table_.join(worker_, rank, size);
@@ -87,6 +101,7 @@ class UcxTransport final : public Transport {
           cat("ucx: rank ", peer, " cannot be connected: ", error.text, "; ", "its interface must be reachable from ", options_.interface));
     }
     require_lanes(peer, address.place);
+    if (address.place == own_place() && address.process != own_process()) processes_->watch(peer, address.process);
   }
 
   void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) override {
@@ -103,20 +118,18 @@ class UcxTransport final : public Transport {
   }
 
   bool progress() override {
-    bool moved = table_.progress(worker_) != 0;
-    UcxEvent event{};
-    // An event may close the transport.
-    while (!closed_ && table_.next_event(worker_, &event) != 0) {
-      moved = true;
-      tell(event);
-    }
-    return moved;
+    const bool moved = progress_once();
+    // What a peer sent before its end comes first.
+    return moved || lose_ended_processes();
   }
   void give_up(int peer, const std::string& why) override { table_.give_up(worker_, peer, why.c_str()); }
   void close() override;
 
-  int wake_descriptor() const override { return table_.wake_descriptor(worker_); }
-  bool arm() override { return table_.arm(worker_) != 0; }
+  int wake_descriptor() const override { return processes_->descriptor(); }
+  bool arm() override {
+    next_look_ = std::chrono::nanoseconds(0);
+    return table_.arm(worker_) != 0;
+  }
   void wake() override { table_.wake(worker_); }
 
   std::string lanes(int peer) const override {
@@ -126,6 +139,8 @@ class UcxTransport final : public Transport {
  private:
   std::string engine() const { return cat("ucx ", table_.engine_version()); }
   void require_lanes(int peer, std::uint64_t place) const;
+  bool progress_once();
+  bool lose_ended_processes();
   void tell(const UcxEvent& event);
 
   const UcxTable& table_;
@@ -135,7 +150,30 @@ class UcxTransport final : public Transport {
   int rank_ = -1;
   int size_ = 0;
   bool closed_ = false;
+  std::optional<PeerProcesses> processes_;
+  std::chrono::nanoseconds next_look_{0};
 };
+
+bool UcxTransport::progress_once() {
+  bool moved = table_.progress(worker_) != 0;
+  UcxEvent event{};
+  // An event may close the transport.
+  while (!closed_ && table_.next_event(worker_, &event) != 0) {
+    moved = true;
+    tell(event);
+  }
+  return moved;
+}
+
+bool UcxTransport::lose_ended_processes() {
+  if (closed_ || machine_clock().now() < next_look_) return false;
+  next_look_ = machine_clock().now() + kLookInterval;
+  const std::optional<int> peer = processes_->next_ended();
+  if (!peer) return false;
+  table_.give_up(worker_, *peer, "its process is gone");
+  next_look_ = std::chrono::nanoseconds(0);  // for the next of them
+  return true;
+}
 
 /// UCX takes any setting without a word and goes other ways when one has no effect.
 void UcxTransport::require_lanes(int peer, std::uint64_t place) const {
@@ -161,7 +199,10 @@ void UcxTransport::close() {
   if (closed_) return;
   closed_ = true;
   const std::chrono::nanoseconds last = machine_clock().now() + kLongestFarewell;
-  while (table_.connecting_peers(worker_) != 0 && machine_clock().now() < last) table_.progress(worker_);
+  while (table_.connecting_peers(worker_) != 0 && machine_clock().now() < last) {
+    table_.progress(worker_);
+    while (const std::optional<int> peer = processes_->next_ended()) table_.give_up(worker_, *peer, "its process is gone");
+  }
   table_.destroy(std::exchange(worker_, nullptr));
 }
 

@@ -20,7 +20,9 @@ void set_up(ucp_config_t* config, const UcxSettings& settings) {
   std::vector<std::pair<const char*, const char*>> keys = {
       {"TLS", settings.transports},
       {"NET_DEVICES", settings.interface},
-      {"KEEPALIVE_INTERVAL", "100ms"},
+      // Of a connection that is not made yet when its peer dies, the keepalive of UCX 1.13 ends the process. The kernel tells of deaths on this
+      // host, TCP of those elsewhere.
+      {"KEEPALIVE_INTERVAL", "inf"},
       // No endpoint needs to know the one at the other side, and only single pieces are sent. Otherwise UCX 1.13 ends a process when the other
       // side goes away while they get to know each other, and sees the death of a peer on the same host only when the way to it is full.
       {"RESOLVE_REMOTE_EP_ID", "n"},

@@ -9,7 +9,7 @@
 namespace resilin::dist {
 
 /// Grows with every change of this header or of Pending.
-inline constexpr std::uint64_t kUcxTableVersion = 1;
+inline constexpr std::uint64_t kUcxTableVersion = 2;
 inline constexpr char kUcxTableSymbol[] = "resilin_ucx_table";
 
 /// One rank's connections of one generation, inside the plug-in.
