@@ -215,6 +215,30 @@ TEST_CASE("a first generation waits for all, but for those who will not come") {
   CHECK(planned(desk) == std::vector<std::uint64_t>{1, 3});
 }
 
+TEST_CASE("a joiner that is left out through no fault of its own is taken in by the generation after") {
+  Desk desk;
+  LoneCoordinator coordinator(desk, {.first_size = 3});
+  for (const std::uint64_t instance : {1, 2, 3}) {
+    desk.ask(99, 1, {.op = StoreOp::Append, .keys = {kJoinersKey}, .bytes = encode(instance)});
+  }
+  coordinator.hear();
+  REQUIRE(planned(desk) == std::vector<std::uint64_t>{1, 2, 3});
+  const auto end_attempt = [&](Verdict verdict) {
+    Attempt attempt = desk.read<Attempt>(try_key(desk.read<Plan>(kPlanKey).uuid));
+    attempt.verdict = verdict;
+    if (verdict == Verdict::Abort) attempt.pairs = {{2, 3}};
+    if (verdict == Verdict::Commit) desk.set(kCurrentKey, encode(Current{.generation = attempt.generation, .members = planned(desk)}));
+    desk.set(try_key(attempt.uuid), encode(attempt));
+    coordinator.hear();
+  };
+  end_attempt(Verdict::Abort);
+  std::vector<std::uint64_t> members = planned(desk);
+  REQUIRE(members.size() == 2);
+  end_attempt(Verdict::Commit);
+  members.push_back(members[1] == 2 ? 3 : 2);
+  CHECK(planned(desk) == members);
+}
+
 TEST_CASE("a Coordinator leaves out whom another one revoked the generation for") {
   Desk desk = lineage();
   LoneCoordinator coordinator(desk, {});

@@ -257,15 +257,24 @@ void Coordinator::propose(const Reply& reply) {
                          .writes = writes_of(attempt, greatest + 1, used)});
 }
 
+/// Those who are left out of a list through no fault of their own are joiners all the same: nobody but a member of an attempt announces itself
+/// again.
+std::set<std::uint64_t> Coordinator::waiting_joiners() const {
+  std::set<std::uint64_t> waiting(joiners_.begin(), joiners_.end());
+  for (const std::vector<std::uint64_t>* const out : {&current_.members, &suspects_, &left_}) {
+    for (const std::uint64_t instance : *out) waiting.erase(instance);
+  }
+  if (attempt_ && attempt_->verdict == Verdict::Abort) {
+    for (const std::uint64_t instance : attempt_->culprits) waiting.erase(instance);
+  }
+  return waiting;
+}
+
 std::vector<Write> Coordinator::writes_of(const Attempt& attempt, std::uint64_t top, const UsedUuids& used) const {
   Plan plan{.uuid = attempt.uuid, .handles = attempt.handles, .before = plan_.uuid};
   for (const Handle& handle : plan_.handles) plan.before_members.push_back(handle.instance);
   std::string joiners;
-  for (const std::uint64_t instance : joiners_) {
-    if (rank_of(attempt.handles, instance) >= 0 && std::ranges::find(current_.members, instance) == current_.members.end()) {
-      append_little(joiners, instance);
-    }
-  }
+  for (const std::uint64_t instance : waiting_joiners()) append_little(joiners, instance);
   std::vector<Write> writes = {{.key = kPlanKey, .bytes = encode(plan)},
                                {.key = kTopKey, .bytes = encode(top)},
                                {.key = kUsedKey, .bytes = encode(used)},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -85,6 +86,7 @@ class Coordinator {
   void blame(const Reply& reply);
   void abort(AbortReason reason, std::vector<std::uint64_t> culprits);
   void propose(const Reply& reply);
+  std::set<std::uint64_t> waiting_joiners() const;
   std::vector<Write> writes_of(const Attempt& attempt, std::uint64_t top, const UsedUuids& used) const;
   Situation situation() const;
 
