@@ -120,6 +120,7 @@ TEST_CASE("reconfigure: after abort") {
   CHECK(waiting.state() == WorkState::Cancelled);
   CHECK(ranks[1].is_aborted());
   CHECK_THROWS_AS(ranks[1].all_reduce(x), CancelledError);
+  CHECK_THROWS_AS(ranks[1].lanes(0), CancelledError);
   ranks[1].abort("again");  // does nothing
   become(ranks, {0, 1, 2});
   CHECK_FALSE(ranks[1].is_aborted());

@@ -76,7 +76,7 @@ class RESILIN_API ProcessGroup {
   GenerationInfo info() const;
   const std::string& name() const;
   const std::shared_ptr<Store>& store() const;
-  /// What the way to a peer is made of, e.g. "posix tcp/lo".
+  /// What the way to a peer is made of, e.g. "posix tcp/lo"; throws what ended the generation once that works no more.
   std::string lanes(int peer) const;
 
   // ---- members

@@ -102,20 +102,26 @@ class FakeTransport final : public Transport {
   }
   ~FakeTransport() override { close(); }
 
-  std::string address() const override { return cat(kPrefix, id_); }
+  std::string address() const override {
+    require_open();
+    return cat(kPrefix, id_);
+  }
   void join(int rank, int size) override {
+    require_open();
     RESILIN_ASSERT(size_ == 0, "a transport joins once");
     rank_ = rank;
     size_ = size;
   }
   void connect(int peer, std::string_view address) override {
+    require_open();
     if (!address.starts_with(kPrefix)) throw StoreError(cat("fake transport: not an address of its kind: \"", address, "\""));
     peers_[peer] = {.node = static_cast<std::uint64_t>(parse_integer(address.substr(kPrefix.size())))};
   }
 
   void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) override {
+    require_open();
     ++pending.open;
-    if (closed_ || is_lost(peer)) return pending.end(closed_ ? TransferFault::Cancelled : TransferFault::PeerLost, peer, 0);
+    if (is_lost(peer)) return pending.end(TransferFault::PeerLost, peer, 0);
     Message message{.origin = id_, .sender = rank_, .tag = pack_tag(tag, rank_), .bytes = {bytes.begin(), bytes.end()}};
     if (bytes.size() > kEagerBytes) {
       message.send = ++last_send_;
@@ -125,8 +131,8 @@ class FakeTransport final : public Transport {
     if (bytes.size() <= kEagerBytes) pending.end(TransferFault::None, peer, 0);
   }
   void receive(int peer, const Tag& tag, std::span<std::byte> bytes, Pending& pending) override {
+    require_open();
     ++pending.open;
-    if (closed_) return pending.end(TransferFault::Cancelled, peer, 0);
     const std::uint64_t packed = pack_tag(tag, peer);
     const std::list<Message>::iterator at = std::ranges::find(unmatched_, packed, &Message::tag);
     const Receive receive{packed, peer, bytes, &pending};
@@ -140,14 +146,15 @@ class FakeTransport final : public Transport {
     }
   }
   void send_note(int peer, std::string_view bytes) override {
+    require_open();
     RESILIN_ASSERT(bytes.size() <= kMostNoteBytes, cat("a note of ", bytes.size(), " bytes"));
-    if (closed_ || is_lost(peer)) return;
+    if (is_lost(peer)) return;
     const std::byte* data = reinterpret_cast<const std::byte*>(bytes.data());
     post(peer, {.origin = id_, .sender = rank_, .kind = Message::Kind::Note, .bytes = {data, data + bytes.size()}});
   }
 
   bool progress() override {
-    if (closed_) return false;
+    require_open();
     std::vector<Message> messages;
     std::vector<int> gone;
     {
@@ -163,7 +170,10 @@ class FakeTransport final : public Transport {
     }
     return !messages.empty() || !gone.empty();
   }
-  void give_up(int peer, const std::string& why) override { lose(peer, why); }
+  void give_up(int peer, const std::string& why) override {
+    require_open();
+    lose(peer, why);
+  }
   void close() override {
     if (std::exchange(closed_, true)) return;
     {
@@ -176,19 +186,26 @@ class FakeTransport final : public Transport {
     for (const auto& [number, send] : std::exchange(sends_, {})) send.pending->end(TransferFault::Cancelled, send.peer, 0);
   }
 
-  int wake_descriptor() const override { return wake_.get(); }
+  int wake_descriptor() const override {
+    require_open();
+    return wake_.get();
+  }
   bool arm() override {
-    if (closed_) return true;
+    require_open();
     const std::lock_guard<std::mutex> lock(shared_->mutex);
     std::uint64_t count = 0;
     const bool was_woken = ::read(wake_.get(), &count, sizeof count) == sizeof count;
     return !was_woken && shared_->nodes.at(id_).inbox.empty();
   }
   void wake() override {
+    require_open();
     const std::uint64_t one = 1;
     static_cast<void>(::write(wake_.get(), &one, sizeof one));
   }
-  std::string lanes(int) const override { return "memory"; }
+  std::string lanes(int) const override {
+    require_open();
+    return "memory";
+  }
 
  private:
   struct Way {
@@ -207,6 +224,8 @@ class FakeTransport final : public Transport {
     Pending* pending;
   };
 
+  /// Engines end the process when they are used after their end.
+  void require_open() const { RESILIN_ASSERT(!closed_, "a transport that was closed is only destroyed"); }
   bool is_lost(int peer) const {
     const std::map<int, Way>::const_iterator at = peers_.find(peer);
     return at == peers_.end() || at->second.lost;
