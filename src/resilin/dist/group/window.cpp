@@ -106,8 +106,13 @@ Window::Body::Body(ProcessGroup group, std::uint64_t bytes) : group_(std::move(g
     if (segments_[i] == nullptr || !*segments_[i]) *static_cast<i64*>(maps_all.data()) = 0;
   }
   mesh_->take_window(id_, [this](int peer, const note::WindowMessage& message) { take(peer, message); });
-  // After it everybody takes messages, and either all reach each other's memory or nobody does.
-  group_.all_reduce(maps_all, ReduceOp::Min).wait();
+  try {
+    // After it everybody takes messages, and either all reach each other's memory or nobody does.
+    group_.all_reduce(maps_all, ReduceOp::Min).wait();
+  } catch (...) {
+    mesh_->forget_window(id_);
+    throw;
+  }
   passive_ = *static_cast<i64*>(maps_all.data()) == 1;
 }
 
