@@ -13,6 +13,7 @@
 
 #include "resilin/dist/group/mesh.h"
 #include "resilin/dist/os/descriptor.h"
+#include "resilin/dist/os/thread.h"
 
 namespace resilin::dist {
 namespace {
@@ -27,7 +28,7 @@ constexpr milliseconds kIdle{500};
 
 class ProgressThread {
  public:
-  ProgressThread() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), thread_([this] { run(); }) {}
+  ProgressThread() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), thread_(start_thread([this] { run(); })) {}
 
   void add(const std::shared_ptr<Mesh>& mesh) {
     {

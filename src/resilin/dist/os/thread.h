@@ -6,7 +6,7 @@
 
 namespace resilin::dist {
 
-/// A thread that no signal is handed to: those are for the threads of the program.
+/// A thread that no signal is handed to but the faults that it makes itself: those are for the threads of the program.
 std::thread start_thread(std::function<void()> body);
 
 }  // namespace resilin::dist
