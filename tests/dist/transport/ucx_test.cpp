@@ -1,6 +1,11 @@
 // tests/dist/transport/ucx_test.cpp -- UCX by the suite that every transport passes, and what is its own: lanes, limits, refusals.
 #include "resilin/dist/transport/ucx.h"
 
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -75,6 +80,40 @@ TEST_CASE("ucx needs descriptors to spare, and says how many") {
   CHECK_THROWS_WITH_AS(transport->join(0, 2), doctest::Contains("68 more may be needed"), UnsupportedError);
   REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
   transport->join(0, 2);
+}
+
+/// The bytes at the address, as the file has them that it was mapped from.
+std::string bytes_on_disk(const void* address, std::size_t count) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0, offset = 0;
+    char path[512] = "";
+    const unsigned long wanted = reinterpret_cast<unsigned long>(address);
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %511s", &begin, &end, &offset, path) != 4 || wanted < begin || wanted >= end)
+      continue;
+    std::ifstream file(path, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(wanted - begin + offset));
+    std::string bytes(count, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(count));
+    REQUIRE(file.good());
+    return bytes;
+  }
+  FAIL("no file is mapped there");
+  return "";
+}
+
+TEST_CASE("ucx leaves the functions of the C library as they were") {
+  const testing::Mesh mesh(by_shared_memory(), 2);
+  void* const library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library != nullptr);
+  for (const std::string name : {"mmap", "munmap", "mremap", "madvise", "brk", "sbrk", "shmat", "shmdt"}) {
+    CAPTURE(name);
+    const void* const function = dlsym(library, name.c_str());
+    REQUIRE(function != nullptr);
+    const std::string now(static_cast<const char*>(function), 16);
+    CHECK(now == bytes_on_disk(function, now.size()));
+  }
+  dlclose(library);
 }
 
 TEST_CASE("ucx leaves signals and the environment as they were") {

@@ -19,7 +19,13 @@ constexpr char kUcxPluginFile[] = "libresilin_ucx.so";
 /// UCX reads these when it is loaded and never again.
 std::map<std::string, std::string> loading_variables() {
   std::map<std::string, std::string> variables = {
-      {"UCX_HANDLE_ERRORS", "none"}, {"UCX_ERROR_SIGNALS", ""}, {"UCX_WARN_UNUSED_ENV_VARS", "n"}};
+      {"UCX_HANDLE_ERRORS", "none"},
+      {"UCX_ERROR_SIGNALS", ""},
+      {"UCX_WARN_UNUSED_ENV_VARS", "n"},
+      // Else UCX writes jumps to itself into mmap, madvise and their like, for registered memory, which the lanes in use do not have.
+      {"UCX_MEM_EVENTS", "n"},
+      {"UCX_MEM_MMAP_HOOK_MODE", "none"},
+  };
   // Errors are told by what calls give back; who looks for more asks for it.
   if (!environment_variable("UCX_LOG_LEVEL")) variables["UCX_LOG_LEVEL"] = "fatal";
   return variables;
