@@ -27,7 +27,7 @@ class CoordinatorDriver::Work {
     driver_.post(coordinator_event::Started{});
   }
 
-  void post(CoordinatorEvent event) { driver_.post(std::move(event)); }
+  void tell(coordinator_event::SuspectsAre suspects) { driver_.post(std::move(suspects)); }
   void close() { driver_.close(); }
   bool is_forked() const { return life_ != process_life(); }
 
@@ -61,7 +61,7 @@ CoordinatorDriver::~CoordinatorDriver() {
   if (work_->is_forked()) static_cast<void>(work_.release());  // its threads run in the parent only, and nobody may wait for them here
 }
 
-void CoordinatorDriver::tell(coordinator_event::SuspectsAre suspects) { work_->post(std::move(suspects)); }
+void CoordinatorDriver::tell(coordinator_event::SuspectsAre suspects) { work_->tell(std::move(suspects)); }
 void CoordinatorDriver::close() { work_->close(); }
 
 }  // namespace resilin::dist
