@@ -140,6 +140,7 @@ class UcxTransport final : public Transport {
   std::string engine() const { return cat("ucx ", table_.engine_version()); }
   void require_lanes(int peer, std::uint64_t place) const;
   bool progress_once();
+  bool tell_events();
   bool lose_ended_processes();
   void tell(const UcxEvent& event);
 
@@ -155,7 +156,12 @@ class UcxTransport final : public Transport {
 };
 
 bool UcxTransport::progress_once() {
-  bool moved = table_.progress(worker_) != 0;
+  const bool moved = table_.progress(worker_) != 0;
+  return tell_events() || moved;
+}
+
+bool UcxTransport::tell_events() {
+  bool moved = false;
   UcxEvent event{};
   // An event may close the transport.
   while (!closed_ && table_.next_event(worker_, &event) != 0) {
@@ -171,6 +177,7 @@ bool UcxTransport::lose_ended_processes() {
   const std::optional<int> peer = processes_->next_ended();
   if (!peer) return false;
   table_.give_up(worker_, *peer, "its process is gone");
+  tell_events();
   next_look_ = std::chrono::nanoseconds(0);  // for the next of them
   return true;
 }
