@@ -122,7 +122,7 @@ TEST_CASE("reconfigure from hooks and callbacks: refused where it would wait for
   REQUIRE(all_there());
   for (HookHandle* const hook : {&membership, &completion, &aborted}) hook->remove();
   finish_callbacks(work);
-  for (const auto& [where, outcome] : outcomes) CHECK_MESSAGE(outcome == "would block", where);
+  for (const auto& one : outcomes) CHECK_MESSAGE(one.second == "would block", one.first);
 
   HookHandle before = ranks[1].register_pre_hook(
       [&](const CollectiveEvent&) { ranks[1].reconfigure({.uuid = 78, .handles = {ranks[1].reconfigure_handle()}}); });
