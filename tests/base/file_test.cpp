@@ -159,5 +159,10 @@ TEST_CASE("a lock keeps others out, between processes too, until it is dropped o
 
 TEST_CASE("the code knows its folder") { CHECK(std::filesystem::exists(code_folder() + "/base_test")); }
 
+TEST_CASE("a plug-in lies beside the code, and a missing one is looked for there") {
+  CHECK(plugin_path("base_test") == code_folder() + "/base_test");
+  CHECK(plugin_path("no_such_plugin.so") == code_folder() + "/no_such_plugin.so");
+}
+
 }  // namespace
 }  // namespace resilin

@@ -1,17 +1,22 @@
 // tests/dist/transport/ucx_test.cpp -- UCX by the suite that every transport passes, and what is its own: lanes, limits, refusals.
 #include "resilin/dist/transport/ucx.h"
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/file.h"
 #include "resilin/dist/transport/address.h"
 #include "resilin/dist/transport/plugin.h"
 
@@ -66,6 +71,21 @@ TEST_CASE("a missing or foreign plug-in, and a missing interface, are errors tha
   CHECK_THROWS_WITH_AS(open_ucx_plugin("libm.so.6"), doctest::Contains("another version"), UnsupportedError);
   CHECK_THROWS_WITH_AS(ucx_transport({.interface = "nowhere0"}),
                        "ucx: there is no network interface \"nowhere0\"; it must be one of this host's", UnsupportedError);
+}
+
+TEST_CASE("what killed processes have left in shared memory is removed, what is new is kept") {
+  by_shared_memory();
+  const std::filesystem::path old_one = ucx_folder() + "/test-old-" + std::to_string(getpid());
+  const std::filesystem::path new_one = ucx_folder() + "/test-new-" + std::to_string(getpid());
+  for (const std::filesystem::path& path : {old_one, new_one}) std::ofstream(path) << "segment";
+  std::filesystem::last_write_time(old_one, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2));
+  const std::unique_ptr<Transport> transport = by_shared_memory()({});
+  CHECK_FALSE(std::filesystem::exists(old_one));
+  CHECK(std::filesystem::remove(new_one));
+  // Segments are made there, and have no name any more.
+  const std::string maps = read_file("/proc/self/maps");
+  CHECK(maps.find(ucx_folder() + "/ucx_shm") != std::string::npos);
+  CHECK(maps.find("/dev/shm/ucx_shm") == std::string::npos);
 }
 
 TEST_CASE("ucx needs descriptors to spare, and says how many") {

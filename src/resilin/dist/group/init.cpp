@@ -65,8 +65,8 @@ void remove_old_recordings(const std::string& base) {
   std::error_code failure;
   for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(base, failure)) {
     if (!entry.is_directory(failure)) continue;
-    remove_dead_recordings(entry.path(), wall_clock_now() - std::chrono::hours(24));
-    std::filesystem::remove(entry.path(), failure);  // where nothing is left
+    const std::size_t removed = remove_dead_recordings(entry.path(), wall_clock_now() - std::chrono::hours(24));
+    if (removed != 0) std::filesystem::remove(entry.path(), failure);  // where nothing is left
   }
 }
 

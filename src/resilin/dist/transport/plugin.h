@@ -7,7 +7,7 @@
 
 namespace resilin::dist {
 
-/// Opens the UCX plug-in of this path, and with it UCX, which installs no signal handlers. UnsupportedError says what is missing.
+/// Opens the UCX plug-in of this path, and with it UCX, which catches no signals and replaces no functions of the C library. UnsupportedError says what is missing.
 /// No other thread may look at the process's environment meanwhile.
 const UcxTable& open_ucx_plugin(const std::string& path);
 

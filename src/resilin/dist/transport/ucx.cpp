@@ -2,7 +2,10 @@
 #include "resilin/dist/transport/ucx.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <dirent.h>
@@ -12,6 +15,7 @@
 #include <net/if.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/file.h"
 #include "resilin/base/text.h"
 #include "resilin/dist/environment.h"
 #include "resilin/dist/transport/address.h"
@@ -65,7 +69,8 @@ class UcxTransport final : public Transport {
   UcxTransport(const UcxTable& table, const UcxOptions& options, TransportEvents events)
       : table_(table), options_(options), events_(std::move(events)) {
     require_descriptors(kSpareDescriptors);
-    const UcxSettings settings = {options_.shared_memory ? "posix,tcp" : "tcp", options_.interface.c_str()};
+    const std::string folder = ucx_folder();
+    const UcxSettings settings = {options_.shared_memory ? "posix,tcp" : "tcp", options_.interface.c_str(), folder.c_str()};
     UcxError error{};
     worker_ = table_.make(&settings, &error);
     if (worker_ == nullptr) throw UnsupportedError(cat("ucx: ", error.text, "; the transports must be there and allowed"));
@@ -213,7 +218,19 @@ void UcxTransport::close() {
   table_.destroy(std::exchange(worker_, nullptr));
 }
 
+/// A segment loses its name milliseconds after it got it, so an old one is nobody's.
+void clean_folder(const std::string& folder) {
+  std::error_code failed;
+  const std::filesystem::file_time_type recent = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1);
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder, failed)) {
+    const std::filesystem::file_time_type written = entry.last_write_time(failed);
+    if (!failed && written < recent) std::filesystem::remove(entry.path(), failed);
+  }
+}
+
 }  // namespace
+
+std::string ucx_folder() { return cat("/dev/shm/resilin-", geteuid(), "/ucx"); }
 
 std::string read_lanes(std::string_view printed) {
   std::string lanes;
@@ -233,6 +250,14 @@ std::string read_lanes(std::string_view printed) {
 TransportMaker ucx_transport(const UcxOptions& options) {
   if (if_nametoindex(options.interface.c_str()) == 0) {
     throw UnsupportedError(cat("ucx: there is no network interface \"", options.interface, "\"; it must be one of this host's"));
+  }
+  if (options.shared_memory) {
+    try {
+      ensure_directory(ucx_folder());
+    } catch (const IoError& error) {
+      throw UnsupportedError(cat("ucx: shared memory needs a folder: ", error.what()));
+    }
+    clean_folder(ucx_folder());
   }
   const UcxTable& table = ucx_plugin();
   return [&table, options](TransportEvents events) -> std::unique_ptr<Transport> {

@@ -13,8 +13,11 @@ struct UcxOptions {
   bool shared_memory = true;     // to ranks of the same host
 };
 
-/// Opens the plug-in; UnsupportedError says what is missing of it, of UCX or of the interface. The maker throws UnsupportedError when a
-/// transport cannot be made, such as without descriptors to spare.
+/// Where segments of shared memory have a name for the moment in which they are made. A process that is killed then leaves it behind.
+std::string ucx_folder();
+
+/// Opens the plug-in and removes what killed processes have left in ucx_folder. UnsupportedError says what is missing of the plug-in, of UCX or of
+/// the interface. The maker throws UnsupportedError when a transport cannot be made, such as without descriptors to spare.
 ///
 /// Threads  transports of one maker may be used by different threads at once
 TransportMaker ucx_transport(const UcxOptions& options);

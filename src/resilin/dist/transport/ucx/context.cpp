@@ -39,6 +39,8 @@ void set_up(ucp_config_t* config, const UcxSettings& settings) {
     // Without it shared memory is left out of connections that shall notice the death of their peer.
     keys.emplace_back("MM_ERROR_HANDLING", "y");
     keys.emplace_back("MM_SEG_SIZE", "8256");
+    keys.emplace_back("DIR", settings.folder);
+    keys.emplace_back("USE_PROC_LINK", "y");
   }
   for (const auto& [key, value] : keys) require_ok(ucp_config_modify(config, key, value), std::string("ucp_config_modify ") + key);
 }

@@ -1,4 +1,4 @@
-// src/resilin/dist/transport/ucx/mail.h -- Internal: messages and their receives, over active messages of UCX.
+// src/resilin/dist/transport/ucx/mail.h -- Internal: messages and their receives, made of single pieces that UCX carries.
 #pragma once
 
 #include <cstddef>

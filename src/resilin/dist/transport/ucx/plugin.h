@@ -19,6 +19,7 @@ struct UcxWorker;
 struct UcxSettings {
   const char* transports;  // "posix,tcp"
   const char* interface;   // "lo"
+  const char* folder;      // in the machine's memory, where segments have a name for the moment in which they are made
 };
 
 /// A sentence, zero-terminated.
