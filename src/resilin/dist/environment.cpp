@@ -77,15 +77,16 @@ class ThreadExecutor final : public Executor {
 }  // namespace
 
 Clock& machine_clock() {
-  static MachineClock clock;
-  return clock;
+  // Lives for ever, as the next: threads may ask while the process ends.
+  static MachineClock* const clock = new MachineClock;
+  return *clock;
 }
 
 nanoseconds wall_clock_now() { return std::chrono::system_clock::now().time_since_epoch(); }
 
 Random& machine_random() {
-  static MachineRandom random;
-  return random;
+  static MachineRandom* const random = new MachineRandom;
+  return *random;
 }
 
 std::optional<std::string> environment_variable(const std::string& name) {

@@ -23,8 +23,9 @@ std::uint64_t dtype_table_hash() {
 }  // namespace
 
 const Identity& own_identity() {
-  static const Identity identity{std::string(kBuild), dtype_table_hash()};
-  return identity;
+  // Lives for ever: threads may connect while the process ends.
+  static const Identity* const identity = new Identity{std::string(kBuild), dtype_table_hash()};
+  return *identity;
 }
 
 void require_same(const Identity& ours, const Identity& theirs) {
