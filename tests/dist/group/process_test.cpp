@@ -55,6 +55,7 @@ std::size_t descriptors_of(pid_t process) {
 }
 
 double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
   std::ranges::sort(values);
   return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
 }
