@@ -1,13 +1,19 @@
 // tests/dist/transport/mesh.cpp -- ranks of one process are made, connected and stepped.
 #include "tests/dist/transport/mesh.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "resilin/base/hash.h"
 
 namespace resilin::dist::testing {
 
 std::vector<std::byte> pattern(std::size_t count, std::uint64_t seed) {
   std::vector<std::byte> bytes(count);
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(hash_mix(seed, i / 8) >> (i % 8 * 8));
+  for (std::size_t i = 0; i < count; i += 8) {
+    const std::uint64_t word = hash_mix(seed, i / 8);
+    std::memcpy(&bytes[i], &word, std::min<std::size_t>(8, count - i));
+  }
   return bytes;
 }
 
