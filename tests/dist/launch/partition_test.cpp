@@ -42,6 +42,11 @@ constexpr const char* kInterface = "rs0";
 std::string obstacle() {
   if (geteuid() != 0) return "network namespaces need root";
   if (std::system("ip -V >/dev/null 2>&1") != 0) return "the program `ip` (iproute2) is not installed";
+  const std::string probe = cat("resilin-probe-", getpid());
+  const std::string tries = cat("ip netns add ", probe, " && ip -n ", probe, " link set lo up");
+  const bool named = std::system(cat("(", tries, ") >/dev/null 2>&1").c_str()) == 0;
+  static_cast<void>(std::system(cat("ip netns delete ", probe, " >/dev/null 2>&1").c_str()));
+  if (!named) return "`ip netns` cannot make a namespace here";
   const pid_t child = fork();
   if (child == 0) _exit(unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC) == 0 ? 0 : 1);
   int status = 1;

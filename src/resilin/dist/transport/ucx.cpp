@@ -251,6 +251,10 @@ TransportMaker ucx_transport(const UcxOptions& options) {
   if (if_nametoindex(options.interface.c_str()) == 0) {
     throw UnsupportedError(cat("ucx: there is no network interface \"", options.interface, "\"; it must be one of this host's"));
   }
+  if (!std::filesystem::exists(cat("/sys/class/net/", options.interface))) {
+    throw UnsupportedError(
+        cat("ucx: /sys/class/net/", options.interface, " is not there, where UCX looks for interfaces; sysfs must be mounted"));
+  }
   if (options.shared_memory) {
     try {
       ensure_directory(ucx_folder());
