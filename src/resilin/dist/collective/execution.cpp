@@ -94,6 +94,7 @@ void Execution::send_frames() {
 }
 
 bool Execution::step() {
+  busy_ = false;
   if (fault_.kind != ExecutionFault::Kind::None) return true;
   if (stage_ == Stage::Frames && take_frames()) stage_ = Stage::Lanes;
   if (stage_ == Stage::Lanes) {
@@ -205,7 +206,10 @@ bool Execution::run_combines(Lane& lane, const Round& round) {
   for (; lane.combine < round.combines.size(); ++lane.combine, lane.combined_bytes = 0) {
     const Combine& part = round.combines[lane.combine];
     while (lane.combined_bytes < part.into.bytes) {
-      if (budget == 0) return false;
+      if (budget == 0) {
+        busy_ = true;
+        return false;
+      }
       const std::uint64_t bytes = std::min({part.into.bytes - lane.combined_bytes, kBlockBytes, budget});
       if (!run_slice(part, lane.combined_bytes, bytes)) return false;
       lane.combined_bytes += bytes;

@@ -60,6 +60,8 @@ class Execution {
   /// True when there is nothing left to do: it is done, or `fault` says why not.
   bool step();
 
+  /// The last step left arithmetic undone: the next one has something to do, whatever comes meanwhile.
+  bool is_busy() const { return busy_; }
   const ExecutionFault& fault() const { return fault_; }
   bool is_quiet() const;
   /// The peers whose first frame has not come or whose payload is awaited.
@@ -94,6 +96,7 @@ class Execution {
   ExecutionJob job_;
   ExecutionFault fault_;
   Stage stage_ = Stage::Done;
+  bool busy_ = false;
   std::vector<std::byte> frames_;        // sent ones by target, then received ones by source
   std::vector<std::byte> scratch_;       // the schedule's
   std::vector<const std::byte*> from_;   // of the slice that is combined

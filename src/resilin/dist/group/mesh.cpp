@@ -196,18 +196,22 @@ bool Mesh::poll_locked() {
     return true;
   }
   const bool moved = transport_->progress();
-  if (!frozen_ && !works_.empty()) poll_works();
-  return moved;
+  const bool is_busy = !frozen_ && !works_.empty() && poll_works();
+  return moved || is_busy;
 }
 
-void Mesh::poll_works() {
+/// True when a work has more to do by itself.
+bool Mesh::poll_works() {
+  bool busy = false;
   const nanoseconds now = clock_.now();
   for (std::size_t i = 0; i < works_.size();) {
     const std::shared_ptr<WorkBody> work = works_[i];
     step(work);
+    busy = busy || (work->execution != nullptr && work->execution->is_busy());
     if (!work->is_done() && now >= work->deadline) fail(timeout_of(*work));
     if (i < works_.size() && works_[i] == work) ++i;
   }
+  return busy;
 }
 
 void Mesh::step(const std::shared_ptr<WorkBody>& work) {

@@ -124,7 +124,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
 
   bool poll_locked();
   std::optional<std::array<int, 2>> arm_locked();
-  void poll_works();
+  bool poll_works();
   void step(const std::shared_ptr<WorkBody>& work);
   void end(const std::shared_ptr<WorkBody>& work, WorkState state, const Failure& failure);
   void tear_down();
