@@ -33,9 +33,9 @@ namespace resilin::dist {
 namespace {
 
 using launch::Launcher;
+using launch::now_ms;
 using std::chrono::milliseconds;
 using summing::Note;
-using summing::now_ms;
 
 std::string start_time_of(pid_t process) {
   std::ifstream stat(cat("/proc/", process, "/stat"));

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <sys/types.h>
-#include <time.h>
 
 #include "tests/dist/launch/launcher.h"
 
@@ -17,12 +16,6 @@ namespace resilin::dist::summing {
 
 /// The test case that such a rank runs; it writes to the folder $OUT.
 inline constexpr const char* kTestCase = "a rank that sums";
-
-inline double now_ms() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
 
 /// What a rank wrote down: "sum", its first of a generation was right; "failed", a work threw; or what was wrong.
 struct Note {

@@ -116,11 +116,11 @@ TEST_CASE("ranks whose agent is dead go on summing, and end with 75 when they ne
   REQUIRE(agent.has_value());
   kill(*agent, SIGKILL);
   REQUIRE(comes_true([&] { return !ranks.agent(); }));
-  const double lost_ms = summing::now_ms();
+  const double lost_ms = launch::now_ms();
   usleep(3'000'000);  // longer than any grace
   CHECK(notes_of(out.path(), "failed", 0).empty());
   REQUIRE(comes_true([&] { return notes_of(out.path(), "on", lost_ms + 3'000).size() >= 3; }));
-  const double killed_ms = summing::now_ms();
+  const double killed_ms = launch::now_ms();
   kill(ranks.process(1), SIGKILL);
   CHECK(ranks.wait(1) == -SIGKILL);
   CHECK(ranks.wait(0) == kExitStoreLost);

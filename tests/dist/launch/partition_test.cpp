@@ -199,10 +199,10 @@ void check_cut() {
   CAPTURE(job.a.log());
   CAPTURE(job.b.log());
   job.hosts.cut();
-  const double cut_ms = summing::now_ms();
+  const double cut_ms = launch::now_ms();
   const std::vector<Note> rest = job.rest();
   CHECK(job.b.wait(30) == kExitStoreLost);
-  const double b_ended_ms = summing::now_ms() - cut_ms;
+  const double b_ended_ms = launch::now_ms() - cut_ms;
   const std::vector<double> failed = times_of(job.out->path(), "failed", job.without, cut_ms);
   const std::vector<double> ended = times_of(job.out->path(), "store-lost", job.without, cut_ms);
   REQUIRE(failed.size() == 2);
@@ -226,11 +226,11 @@ void check_mended() {
   job.hosts.cut();
   const std::vector<Note> rest = job.rest();
   job.hosts.mend();
-  const double mended_ms = summing::now_ms();
+  const double mended_ms = launch::now_ms();
   const std::optional<int> code = job.b.wait(40);
   REQUIRE(code.has_value());
   CHECK(*code != 0);
-  const double ended_ms = summing::now_ms();
+  const double ended_ms = launch::now_ms();
   CHECK(job.b.log().find(cat("generation ", rest[0].generation, " goes on without")) != std::string::npos);
   CHECK(comes_true([&] { return job.a.log().find("host 1, without which the job went on, has failed") != std::string::npos; }));
   CHECK(comes_true([&] { return times_of(job.out->path(), "on", job.with_store, ended_ms + 1'000).size() >= 2; }));

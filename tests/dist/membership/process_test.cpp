@@ -39,14 +39,8 @@ namespace {
 using launch::comes_true;
 using launch::Launcher;
 using launch::lines_of;
+using launch::now_ms;
 using std::chrono::milliseconds;
-
-/// One clock for all processes of a machine.
-double now_ms() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
 
 /// What a rank wrote down: it has installed a generation of so many, or saw it revoked.
 struct Note {
