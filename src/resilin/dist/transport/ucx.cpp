@@ -52,8 +52,6 @@ void require_descriptors(std::size_t needed) {
                              static_cast<std::uint64_t>(limit.rlim_cur), "; ulimit -n must allow ", open + needed));
 }
 
-std::int64_t own_process() { return getpid(); }
-
 template <class Fill>
 std::string filled(Fill fill) {
   std::string text(kMostTextBytes, '\0');
@@ -86,7 +84,7 @@ class UcxTransport final : public Transport {
   UcxTransport& operator=(const UcxTransport&) = delete;
 
   std::string address() const override {
-    TransportAddress address{engine(), own_place(), "", own_process()};
+    TransportAddress address{engine(), own_place(), "", ::getpid()};
     address.bytes = filled([&](char* bytes, std::size_t most) { return table_.address(worker_, bytes, most); });
     return pack_address(address);
   }
@@ -106,7 +104,7 @@ class UcxTransport final : public Transport {
           cat("ucx: rank ", peer, " cannot be connected: ", error.text, "; ", "its interface must be reachable from ", options_.interface));
     }
     require_lanes(peer, address.place);
-    if (address.place == own_place() && address.process != own_process()) processes_->watch(peer, address.process);
+    if (address.place == own_place() && address.process != ::getpid()) processes_->watch(peer, address.process);
   }
 
   void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) override {
