@@ -82,6 +82,36 @@ TEST_CASE("window: the same by messages, where memory cannot be shared") {
   ranks.run([](int, ProcessGroup& group) { exercise(group, false); });
 }
 
+TEST_CASE("window: over memory that outlives it, which keeps its bytes from generation to generation") {
+  for (const bool shared : {true, false}) {
+    CAPTURE(shared);
+    Ranks ranks(2, 0, [&](GroupOptions& options) { options.shares_memory = shared; });
+    const std::vector<WindowMemory> memories = {WindowMemory(100), WindowMemory(200)};
+    for (int round = 0; round < 3; ++round) {
+      ranks.reconfigure(ranks.all());
+      ranks.run([&](int process, ProcessGroup& group) {
+        const WindowMemory& memory = memories[static_cast<std::size_t>(process)];
+        char* const own = static_cast<char*>(memory.tensor().data());
+        require(own[5] == (round == 0 ? 0 : 'a' + round - 1), "what the window before has left");
+        const Window window(group, memory);
+        require(window.size_bytes(0) == 100 && window.size_bytes(1) == 200, "size");
+        require(window.tensor().data() == memory.tensor().data(), "the same memory");
+        const std::string text(1, static_cast<char>('a' + round));
+        window.put(1 - process, 5, bytes_of_text(text));
+        window.signal(1 - process, 3);
+        if (round == 2) window.wait_signal(3, 1, milliseconds(20'000));
+        window.flush(1 - process);
+        group.barrier().wait();
+        require(own[5] == text[0], "put");
+        if (round < 2) return;  // with a signal that nobody has waited for: the next window begins at 0
+        require(message_of([&] { window.wait_signal(3, 1, milliseconds(20)); }).find("has counted 0 of 1") != std::string::npos,
+                "old signals");
+      });
+    }
+    CHECK_THROWS_AS(Window(ranks[0], WindowMemory()), ArgumentError);
+  }
+}
+
 TEST_CASE("window: a dead rank and a new generation end it") {
   for (const bool shared : {true, false}) {
     CAPTURE(shared);

@@ -39,6 +39,12 @@ struct Offer {
   std::uint64_t bytes = 0;
 };
 
+Tensor tensor_over(const std::shared_ptr<SharedSegment>& segment) {
+  const std::span<std::byte> data = segment->bytes().subspan(kControlBytes);
+  const i64 bytes = static_cast<i64>(data.size());
+  return Tensor::view(Storage::external(data.data(), bytes, [segment] {}), DType::U8, 0, Shape{bytes}, Strides{1});
+}
+
 std::atomic_ref<std::uint64_t> number_at(std::byte* address) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(address));
 }
@@ -47,7 +53,7 @@ std::atomic_ref<std::uint64_t> number_at(std::byte* address) {
 
 class Window::Body {
  public:
-  Body(ProcessGroup group, std::uint64_t bytes);
+  Body(ProcessGroup group, std::shared_ptr<SharedSegment> own);
   ~Body() { mesh_->forget_window(id_); }
 
   bool is_passive() const { return passive_; }
@@ -82,11 +88,13 @@ class Window::Body {
   std::map<std::uint64_t, std::string> replies_;  // that nobody has taken yet
 };
 
-Window::Body::Body(ProcessGroup group, std::uint64_t bytes) : group_(std::move(group)), mesh_(group_.body().mesh()) {
+Window::Body::Body(ProcessGroup group, std::shared_ptr<SharedSegment> memory) : group_(std::move(group)), mesh_(group_.body().mesh()) {
   if (mesh_ == nullptr) throw CancelledError(cat("window: group ", group_.name(), " has no members yet; reconfigure it first"));
   const std::size_t size = static_cast<std::size_t>(mesh_->size()), rank = static_cast<std::size_t>(mesh_->rank());
   segments_.resize(size);
-  segments_[rank] = std::make_shared<SharedSegment>(SharedSegment::create(kControlBytes + bytes));
+  std::memset(memory->bytes().data(), 0, kControlBytes);
+  segments_[rank] = std::move(memory);
+  const std::uint64_t bytes = own()->bytes().size() - kControlBytes;
   const Tensor mine = Tensor::allocate(Shape{3}, DType::I64), all = Tensor::allocate(Shape{3 * static_cast<i64>(size)}, DType::I64);
   const Offer offer{own_process(), own()->descriptor(), bytes};
   std::memcpy(mine.data(), &offer, sizeof offer);
@@ -317,15 +325,18 @@ std::uint64_t Window::Body::apply(const note::WindowMessage& message) {
 
 // ---- the face
 
-Window::Window(ProcessGroup group, std::uint64_t bytes) : body_(std::make_shared<Body>(std::move(group), bytes)) {}
+WindowMemory::WindowMemory(std::uint64_t bytes) : segment_(std::make_shared<SharedSegment>(SharedSegment::create(kControlBytes + bytes))) {}
+std::uint64_t WindowMemory::size_bytes() const { return segment_->bytes().size() - kControlBytes; }
+Tensor WindowMemory::tensor() const { return tensor_over(segment_); }
+
+Window::Window(ProcessGroup group, std::uint64_t bytes) : Window(std::move(group), WindowMemory(bytes)) {}
+Window::Window(ProcessGroup group, const WindowMemory& memory) {
+  if (!memory.defined()) throw ArgumentError("window: the memory is of nothing");
+  body_ = std::make_shared<Body>(std::move(group), memory.segment_);
+}
 bool Window::is_passive() const { return body_->is_passive(); }
 std::uint64_t Window::size_bytes(int rank) const { return body_->size_bytes(rank); }
-Tensor Window::tensor() const {
-  const std::shared_ptr<SharedSegment> own = body_->own();
-  const std::span<std::byte> data = own->bytes().subspan(kControlBytes);
-  const i64 bytes = static_cast<i64>(data.size());
-  return Tensor::view(Storage::external(data.data(), bytes, [own] {}), DType::U8, 0, Shape{bytes}, Strides{1});
-}
+Tensor Window::tensor() const { return tensor_over(body_->own()); }
 std::optional<std::span<std::byte>> Window::map_remote(int rank) const { return body_->map_remote(rank); }
 void Window::put(int rank, std::uint64_t offset, std::span<const std::byte> bytes) const { body_->put(rank, offset, bytes); }
 void Window::get(int rank, std::uint64_t offset, std::span<std::byte> bytes) const { body_->get(rank, offset, bytes); }

@@ -14,6 +14,24 @@
 
 namespace resilin::dist {
 
+class SharedSegment;
+
+/// Memory of this process that its host's other processes can map, and that outlives the windows over it: one for each generation, say.
+class RESILIN_API WindowMemory {
+ public:
+  WindowMemory() = default;  // of nothing
+  /// Zeros. MemoryError when there is no such memory.
+  explicit WindowMemory(std::uint64_t bytes);
+  bool defined() const { return segment_ != nullptr; }
+  std::uint64_t size_bytes() const;
+  /// All of it, as u8; it lives as long as the tensor.
+  Tensor tensor() const;
+
+ private:
+  friend class Window;
+  std::shared_ptr<SharedSegment> segment_;
+};
+
 /// Memory of the ranks of one generation.
 ///
 /// What is put is there for the target, and is known to be, once a later `flush` of that rank has come back, or once the target has waited for a
@@ -29,6 +47,8 @@ class RESILIN_API Window {
 
   /// All ranks call it together, each with the size of its own memory, which begins as zeros.
   Window(ProcessGroup group, std::uint64_t bytes);
+  /// Over memory that is there and keeps its bytes; only the slots of signals begin at 0. At most one window at a time.
+  Window(ProcessGroup group, const WindowMemory& memory);
 
   /// Peers reach this memory directly: the target's process need not even run.
   bool is_passive() const;
