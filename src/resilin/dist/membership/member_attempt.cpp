@@ -202,6 +202,8 @@ void Member::handle(const AdmissionClosed& event) {
   if (phase_ != Phase::Connected || event.uuid != uuid_) return;
   RESILIN_ASSERT(event.blob.size() <= kMostBlobBytes, cat("a blob of ", event.blob.size(), " bytes; at most ", kMostBlobBytes, " travel"));
   phase_ = Phase::Promised;
+  // Those that are not connected yet know better what is wrong: their time is over earlier.
+  deadline_ms_ = now_ms_ + options_.attempt_timeout_ms;
   ask(Purpose::Tell, write_once(ready_key(uuid_, options_.instance), encode(Ready{generation_, event.blob})));
   await_readies();
 }
@@ -272,12 +274,14 @@ void Member::blame(const Reply& reply) {
   for (std::size_t i = 0; i < reply.values.size(); ++i) {
     if (!reply.values[i].exists()) culprits.push_back(attempt_.handles[i].instance);
   }
+  // All are there, and some do not answer: which end of such a way is to blame, this one cannot tell.
+  std::vector<Pair> pairs;
   for (const Handle& handle : attempt_.handles) {
     const bool is_silent =
         phase_ == Phase::Joined && culprits.empty() && handle.instance != options_.instance && !heard_.contains(handle.instance);
-    if (is_silent) culprits = {handle.instance};
+    if (is_silent) pairs.push_back({std::min(options_.instance, handle.instance), std::max(options_.instance, handle.instance)});
   }
-  propose_abort(AbortReason::Timeout, std::move(culprits));
+  propose_abort(AbortReason::Timeout, std::move(culprits), std::move(pairs));
 }
 
 // ---- LEARN
