@@ -58,12 +58,15 @@ GenerationInfo ProcessGroup::Body::info() const {
   return info_locked();
 }
 
-GenerationInfo ProcessGroup::Body::info_locked() const {
+GenerationInfo ProcessGroup::Body::info_locked() const { return current_ == nullptr ? GenerationInfo() : info_of(*current_); }
+
+GenerationInfo ProcessGroup::Body::info_of(const Mesh& mesh) {
   GenerationInfo info;
-  if (current_ == nullptr) return info;
-  const Attempt& attempt = current_->attempt();
+  const Attempt& attempt = mesh.attempt();
   info.generation = attempt.generation;
-  info.rank = current_->rank();
+  info.base = attempt.base;
+  info.rank = mesh.rank();
+  info.launch_ranks = mesh.launch_ranks();
   for (const Handle& handle : attempt.handles) info.handles.push_back(print_handle({handle.instance, attempt.generation}));
   for (const std::string& blob : attempt.blobs) info.blobs.push_back(decode<ReadyBlob>(blob).text);
   return info;
@@ -133,6 +136,23 @@ void ProcessGroup::Body::set_blob(std::string blob) {
   blob_ = std::move(blob);
 }
 
+std::optional<std::uint64_t> ProcessGroup::Body::held_change() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return held_ == 0 ? std::nullopt : std::optional(held_);
+}
+
+bool ProcessGroup::Body::admit_change(std::uint64_t change) {
+  if (in_callback()) throw WouldBlockError("admit_change: a callback waits for it; it may end only after the callback");
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::uint64_t before = current_ == nullptr ? 0 : current_->generation();
+  if (held_ == change) admits_held_ = true;
+  changed_.notify_all();
+  // The machine itself ends every attempt in time.
+  changed_.wait(lock, [&] { return changing_ != change || !gone_.empty() || destroyed_; });
+  if (!gone_.empty()) throw_gone(cat("group ", options_.name));
+  return current_ != nullptr && current_->generation() != before;
+}
+
 // ---- collectives
 
 CollectiveEvent ProcessGroup::Body::event_of(const Mesh& mesh, const Collective& collective) const {
@@ -189,6 +209,7 @@ void ProcessGroup::Body::destroy() {
   }
   changed_.notify_all();
   driver_->close();
+  end_hold();
   // A group that ends while an exception is on its way does not leave in good order.
   if (options_.recorder != nullptr && std::uncaught_exceptions() == 0) options_.recorder->leave();
   const Failure failure{FailureKind::Destroyed, cat("group ", options_.name, " was destroyed"), {}, -1};
@@ -229,6 +250,7 @@ MeshEvents ProcessGroup::Body::mesh_events(const Attempt& attempt) {
   };
   events.decision = [this](const Attempt& decision) { driver_->post(member_event::DecisionHeard{decision}); };
   events.failed = [this, instance](std::uint64_t generation, const Failure& failure) {
+    changed_.notify_all();  // a change that is held waits no longer
     if (revokes(failure.kind)) {
       std::vector<std::uint64_t> lost;
       const bool is_death = failure.kind == FailureKind::PeerLost || failure.kind == FailureKind::PeerLeft;
@@ -268,6 +290,7 @@ void ProcessGroup::Body::perform(const member_action::PrepareMesh& action) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       next_ = mesh;
+      changing_ = action.attempt.uuid;
     }
     look_after(mesh);
     driver_->post(member_event::MeshPrepared{action.attempt.uuid, mesh->address()});
@@ -288,27 +311,77 @@ void ProcessGroup::Body::perform(const member_action::Connect& action) {
 }
 
 void ProcessGroup::Body::perform(const member_action::CloseAdmission& action) {
-  std::string text;
+  end_hold();
+  if (holds_changes()) return hold(action);
+  close_admission(action);
+}
+
+/// Nothing has forced the change, and the program wants to say when.
+bool ProcessGroup::Body::holds_changes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return options_.changes.hold.count() > 0 && current_ != nullptr && current_->failure().kind == FailureKind::None;
+}
+
+void ProcessGroup::Body::hold(const member_action::CloseAdmission& action) {
+  const std::shared_ptr<Mesh> current = mesh();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    held_ = action.uuid;
+    admits_held_ = false;
+  }
+  hold_ = std::thread([this, action, current] {
+    const std::chrono::nanoseconds until = machine_clock().now() + options_.changes.hold;
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (held_ == action.uuid && !admits_held_ && machine_clock().now() < until && current->failure().kind == FailureKind::None)
+      machine_clock().wait_until(changed_, lock, until);
+    if (held_ != action.uuid) return;
+    held_ = 0;
+    lock.unlock();
+    close_admission(action);
+  });
+}
+
+/// The attempt is over, or the group: nobody waits for the program's word any more.
+void ProcessGroup::Body::end_hold() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    held_ = 0;
+  }
+  changed_.notify_all();
+  if (hold_.joinable()) hold_.join();
+}
+
+void ProcessGroup::Body::close_admission(const member_action::CloseAdmission& action) {
+  std::string text;
+  std::shared_ptr<Mesh> next;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    next = next_;
+    if (next == nullptr || next->attempt().uuid != action.uuid) return;  // it was dropped meanwhile
     if (current_ != nullptr) current_->freeze();
     text = blob_;
   }
-  tell_membership(MembershipPhase::Promised, next_->attempt());
-  driver_->post(member_event::AdmissionClosed{action.uuid, encode(ReadyBlob{options_.shares_memory && next_->reads_all_peers(), text})});
+  if (options_.changes.closed) text = options_.changes.closed();
+  tell_membership(MembershipPhase::Promised, next->attempt());
+  driver_->post(member_event::AdmissionClosed{action.uuid, encode(ReadyBlob{options_.shares_memory && next->reads_all_peers(), text})});
 }
 
 void ProcessGroup::Body::perform(const member_action::OpenAdmission&) {
+  end_hold();
+  if (options_.changes.reopened) options_.changes.reopened();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (current_ != nullptr) current_->thaw();
 }
 
 void ProcessGroup::Body::perform(const member_action::DropMesh&) {
+  end_hold();
   std::shared_ptr<Mesh> dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     dropped = std::exchange(next_, nullptr);
+    changing_ = 0;
   }
+  changed_.notify_all();
   if (dropped == nullptr) return;
   tell_membership(MembershipPhase::Abort, dropped->attempt());
   dropped->close({FailureKind::Destroyed, "the attempt came to nothing", {}, -1});
@@ -329,10 +402,12 @@ void ProcessGroup::Body::perform(const member_action::Install& action) {
   }
   if (old != nullptr)
     old->close({FailureKind::Replaced, cat("generation ", old->generation(), " was replaced by ", action.attempt.generation), {}, -1});
+  next_->install(action.attempt, all_read ? Reach::SameHost : Reach::Network);
+  if (options_.changes.installed) options_.changes.installed(info_of(*next_));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    next_->install(action.attempt, all_read ? Reach::SameHost : Reach::Network);
     current_ = std::exchange(next_, nullptr);
+    changing_ = 0;
   }
   tell_membership(MembershipPhase::Install, action.attempt);
   changed_.notify_all();

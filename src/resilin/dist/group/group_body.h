@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "resilin/dist/group/mesh.h"
 #include "resilin/dist/group/process_group.h"
@@ -36,6 +37,8 @@ class ProcessGroup::Body {
   GenerationInfo reconfigure(const ReconfigureOptions& options);
   GenerationInfo await_generation(std::uint64_t after, std::chrono::milliseconds timeout);
   void set_blob(std::string blob);
+  std::optional<std::uint64_t> held_change() const;
+  bool admit_change(std::uint64_t change);
   Work start(Collective collective);
   void abort(const std::string& reason);
   void destroy();
@@ -71,10 +74,15 @@ class ProcessGroup::Body {
 
   std::shared_ptr<Mesh> make_mesh(const Attempt& attempt);
   MeshEvents mesh_events(const Attempt& attempt);
+  bool holds_changes() const;
+  void hold(const member_action::CloseAdmission& action);
+  void end_hold();
+  void close_admission(const member_action::CloseAdmission& action);
   void tell_membership(MembershipPhase phase, const Attempt& attempt);
   std::shared_ptr<Mesh> known_mesh(const Collective& collective) const;
   CollectiveEvent event_of(const Mesh& mesh, const Collective& collective) const;
   GenerationInfo info_locked() const;
+  static GenerationInfo info_of(const Mesh& mesh);
   [[noreturn]] void throw_gone(const std::string& what) const;
 
   const GroupOptions options_;
@@ -85,6 +93,10 @@ class ProcessGroup::Body {
   std::shared_ptr<Mesh> current_;  // null before the first generation
   std::shared_ptr<Mesh> next_;     // while an attempt is under way
   std::string blob_;
+  std::uint64_t held_ = 0;                               // the attempt that waits for the program's word
+  bool admits_held_ = false;                             // which came, or is not waited for any more
+  std::thread hold_;                                     // waits for it
+  std::uint64_t changing_ = 0;                           // the attempt under way
   std::uint64_t known_generation_ = 0;                   // of a lineage: the one that the program was told of
   std::map<std::uint64_t, std::optional<Ended>> asked_;  // the attempts that calls of `reconfigure` wait for
   std::string gone_;                                     // why this process is no member any more

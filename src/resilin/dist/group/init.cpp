@@ -132,6 +132,7 @@ ProcessGroup init_process_group(const InitOptions& options) {
   group.recorder = make_recorder(options, place.info, group.instance);
   if (place.has_launcher && !place.info.agent_address.empty()) group.heartbeat = std::make_shared<Heartbeat>(place.info);
   group.tells_agent_of_leave = is_foreign;
+  group.changes = options.changes;
   ProcessGroup made(std::move(group));
   if (options.membership == Membership::Lineage) {
     made.await_generation(0, options.timeout);

@@ -22,6 +22,7 @@ struct InitOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);      // for all ranks to come
   std::chrono::milliseconds store_grace = std::chrono::minutes(1);  // a change of members waits so long for a store that is away
   bool records = true;                                              // keeps a flight recording
+  ChangeRules changes = {};                                         // see process_group.h
 };
 
 /// Meets the other ranks through the store and comes back when the first generation stands; beats to the agent of this host, where there is one,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "resilin/base/error.h"
+#include "resilin/dist/agent/heartbeat.h"
 #include "resilin/dist/group/group_body.h"
 
 namespace resilin::dist {
@@ -52,6 +53,11 @@ GenerationInfo ProcessGroup::await_generation(std::uint64_t after, std::chrono::
   return body().await_generation(after, timeout);
 }
 void ProcessGroup::set_blob(std::string blob) { body().set_blob(std::move(blob)); }
+std::optional<std::uint64_t> ProcessGroup::held_change() const { return body().held_change(); }
+bool ProcessGroup::admit_change(std::uint64_t change) { return body().admit_change(change); }
+void ProcessGroup::report_step(i64 step) const {
+  if (const std::shared_ptr<Heartbeat>& heartbeat = body().options().heartbeat) heartbeat->report(step);
+}
 void ProcessGroup::abort(const std::string& reason) { body().abort(reason); }
 bool ProcessGroup::is_aborted() const {
   const std::shared_ptr<Mesh> mesh = body().mesh();

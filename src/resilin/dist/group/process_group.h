@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,29 @@ enum class Membership {
   Lineage,  // by the job's Coordinator: the first list when enough members are there, then without the dead and with those that come
 };
 
+/// A generation as all its members see it.
+struct GenerationInfo {
+  std::uint64_t generation = 0;            // 0: none yet
+  std::uint64_t base = 0;                  // of a lineage: the one that it follows
+  int rank = 0;                            // this process's
+  std::vector<std::string> handles;        // by rank
+  std::vector<std::string> blobs;          // what each member gave with `set_blob` or ChangeRules::closed
+  std::vector<std::int64_t> launch_ranks;  // by rank: the launcher's numbers
+};
+
+/// What a program whose work must not be lost has to do with changes of members. The functions are called in a thread of the group's own, in order, and
+/// wait for nothing.
+struct ChangeRules {
+  /// Nothing of the generation succeeds from here on, until it is reopened or another one is installed: what the other members are told, at most 200 bytes.
+  std::function<std::string()> closed;
+  /// The change came to nothing: the generation is what it was.
+  std::function<void()> reopened;
+  /// This is the generation now. Its first collective starts after that.
+  std::function<void(const GenerationInfo&)> installed;
+  /// A change that nothing has forced, as when somebody joins, waits so long for `admit_change`: then the members lose no step under way.
+  std::chrono::milliseconds hold{0};
+};
+
 struct GroupOptions {
   std::string name = "default";
   std::shared_ptr<Store> store;  // needed; of all members the same
@@ -41,14 +65,7 @@ struct GroupOptions {
   std::shared_ptr<Recorder> recorder;    // null: nothing is recorded
   std::shared_ptr<Heartbeat> heartbeat;  // to the agent of this host; null: it hears nothing of this process
   bool tells_agent_of_leave = false;     // destroy() does: for an agent that is not the parent and sees no exit status
-};
-
-/// A generation as all its members see it.
-struct GenerationInfo {
-  std::uint64_t generation = 0;      // 0: none yet
-  int rank = 0;                      // this process's
-  std::vector<std::string> handles;  // by rank
-  std::vector<std::string> blobs;    // what each member gave with `set_blob`
+  ChangeRules changes;
 };
 
 struct ReconfigureOptions {
@@ -93,8 +110,15 @@ class RESILIN_API ProcessGroup {
   /// TimeoutError when none comes; EvictedError when this process is no member any more; StoreError when the current one has failed, or there is
   /// none yet, and the store was away for the group's store_grace: such a process ends with kExitStoreLost, 75.
   GenerationInfo await_generation(std::uint64_t after, std::chrono::milliseconds timeout);
-  /// What the other members are told with the next generation: at most 200 bytes.
+  /// What the other members are told with the next generation, where no ChangeRules say it: at most 200 bytes.
   void set_blob(std::string blob);
+  /// The change that is held for this program (ChangeRules::hold), by a number that is alike on all members.
+  std::optional<std::uint64_t> held_change() const;
+  /// Lets a held change go on; all members do that at the same place of their work. Comes back at the end of the change: true when another generation
+  /// stands, false when it came to nothing and this one goes on.
+  bool admit_change(std::uint64_t change);
+  /// Tells the agent of this host which step begins now: where it is for others to see, and where planned faults strike.
+  void report_step(i64 step) const;
 
   /// Ends the generation here and on all members. Its Works end; only reconfigure and destroy are left. Never waits for others.
   void abort(const std::string& reason);
