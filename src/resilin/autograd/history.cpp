@@ -64,6 +64,11 @@ void set_grad_memory(const Tensor& x, const Tensor& memory) {
   leaf.grad_memory = memory;
 }
 
+Tensor grad_memory(const Tensor& x) {
+  const tape::GradState* const state = tape::state_of(x);
+  return state == nullptr || state->leaf == nullptr ? Tensor() : state->leaf->grad_memory;
+}
+
 void clear_grad(const Tensor& x) {
   tape::GradState* const state = tape::state_of(x);
   if (state == nullptr) return;

@@ -22,6 +22,9 @@ RESILIN_API void clear_grad(const Tensor& x);
 /// dtype and shape must be x's: DtypeError, ShapeError. An undefined tensor ends it.
 RESILIN_API void set_grad_memory(const Tensor& x, const Tensor& memory);
 
+/// That memory, or an undefined tensor.
+RESILIN_API Tensor grad_memory(const Tensor& x);
+
 /// A tensor on the same memory and version counter without history: it requires no gradient.
 RESILIN_API Tensor detach(const Tensor& x);
 

@@ -153,7 +153,8 @@ void check_json(const std::string& metadata) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, i64 keep) {
+void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, i64 keep,
+                     const std::function<void(std::optional<i64>)>& may_name) {
   if (checkpoint.step < 0 || !step_of(file_name(checkpoint.step))) {
     throw ArgumentError(cat("save_checkpoint: the step is out of range: ", checkpoint.step, "; 0 <= step < 10^18 must hold"));
   }
@@ -166,6 +167,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, i6
 
   ensure_directory(folder);
   const FileLock lock(cat(folder, "/lock"));
+  if (may_name) may_name(latest_step(folder));
   for (const std::string& name : file_names(folder)) {
     if (is_leftover(name)) remove_file(cat(folder, '/', name));
   }

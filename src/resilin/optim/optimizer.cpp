@@ -1,6 +1,7 @@
 // src/resilin/optim/optimizer.cpp -- optimizers: AdamW and SGD over groups of parameters.
 #include "resilin/optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -114,6 +115,27 @@ void Optimizer<Options>::step() {
 template <class Options>
 void Optimizer<Options>::zero_grad() {
   for (const std::unique_ptr<Part>& part : parts_) part->flat.clear_grads();
+}
+
+template <class Options>
+std::vector<i64> Optimizer<Options>::steps() const {
+  std::vector<i64> steps;
+  for (const std::unique_ptr<Part>& part : parts_) {
+    for (std::size_t p = 0; p < part->numbers.size(); ++p) {
+      steps.resize(std::max(steps.size(), part->numbers[p] + 1));
+      steps[part->numbers[p]] = part->flat.steps_of(p);
+    }
+  }
+  return steps;
+}
+
+template <class Options>
+void Optimizer<Options>::set_steps(const std::vector<i64>& steps) {
+  if (const std::size_t own = this->steps().size(); own != steps.size())
+    throw ArgumentError(cat("optimizer: steps of ", steps.size(), " parameters are given; it has ", own));
+  for (const std::unique_ptr<Part>& part : parts_) {
+    for (std::size_t p = 0; p < part->numbers.size(); ++p) part->flat.steps_of(p) = steps[part->numbers[p]];
+  }
 }
 
 template <class Options>

@@ -59,6 +59,10 @@ class RESILIN_API Optimizer {
     for (Options& each : options_) each.lr = lr;
   }
 
+  /// How many steps each parameter has taken, in their order.
+  std::vector<i64> steps() const;
+  /// ArgumentError for another number of parameters.
+  void set_steps(const std::vector<i64>& steps);
   /// The state by name, "<number of the parameter>.exp_avg" and so on, as views that may be written; "<number>.step" counts its steps.
   NamedTensors state_dict() const;
   /// ArgumentError for names that are missing or unexpected, ShapeError; nothing is written then.

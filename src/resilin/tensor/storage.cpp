@@ -1,6 +1,7 @@
 // src/resilin/tensor/storage.cpp -- making and freeing storages; their bodies are recycled per thread.
 #include "resilin/tensor/storage.h"
 
+#include <cstring>
 #include <new>
 
 #include "resilin/base/error.h"
@@ -45,6 +46,14 @@ Storage Storage::external(void* data, i64 size_bytes, std::function<void()> dele
   body->size_bytes = size_bytes;
   body->deleter = new std::function<void()>(deleter ? std::move(deleter) : [] {});
   return storage;
+}
+
+void Storage::move_to(void* data, std::function<void()> deleter) const {
+  std::function<void()>* const kept = new std::function<void()>(deleter ? std::move(deleter) : [] {});
+  if (body_->size_bytes != 0) std::memcpy(data, body_->data, static_cast<std::size_t>(body_->size_bytes));
+  free_memory(body_);
+  body_->data = data;
+  body_->deleter = kept;
 }
 
 void Storage::release(StorageBody* body) noexcept {

@@ -45,6 +45,9 @@ class Storage {
   /// Steps with every write through any view.
   i64 version() const { return body_->version.load(std::memory_order_relaxed); }
   void bump_version() const { body_->version.fetch_add(1, std::memory_order_relaxed); }
+  /// The bytes move into memory owned elsewhere, of at least size_bytes(), and every tensor on this storage with them; `deleter` runs when the last handle
+  /// goes. No other thread may use the storage meanwhile.
+  RESILIN_API void move_to(void* data, std::function<void()> deleter) const;
   i64 use_count() const { return body_->references.load(std::memory_order_acquire); }
   friend bool operator==(const Storage& a, const Storage& b) { return a.body_ == b.body_; }
 
