@@ -118,6 +118,14 @@ class RESILIN_API StaleError : public DistError {
 class RESILIN_API EvictedError : public DistError {
   using DistError::DistError;
 };
+/// A step of training failed on its ranks' own, more often than is tried.
+class RESILIN_API StepFailedError : public DistError {
+  using DistError::DistError;
+};
+/// This rank's state is not that of the majority, or there is no majority.
+class RESILIN_API DivergedError : public DistError {
+  using DistError::DistError;
+};
 /// A callback waits for what can only end after it.
 class RESILIN_API WouldBlockError : public DistError {
   using DistError::DistError;

@@ -1,0 +1,41 @@
+// src/resilin/parallel/ballot.cpp -- ballots: said, heard and counted.
+#include "resilin/parallel/ballot.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace resilin::parallel {
+
+void Ballot::set_reason(std::string_view text) {
+  reason.fill('\0');
+  std::ranges::copy(text.substr(0, reason.size() - 1), reason.begin());
+}
+
+std::string Ballot::reason_text() const { return {reason.data(), std::ranges::find(reason, '\0')}; }
+
+std::vector<Ballot> exchange(dist::ProcessGroup& group, const Ballot& mine, std::chrono::milliseconds timeout) {
+  constexpr i64 kBytes = sizeof(Ballot);
+  const Tensor input = Tensor::allocate(Shape{kBytes}, DType::U8);
+  const Tensor output = Tensor::allocate(Shape{kBytes * group.size()}, DType::U8);
+  std::memcpy(input.data(), &mine, sizeof mine);
+  group.all_gather_single(output, input, timeout).wait();
+  std::vector<Ballot> ballots(static_cast<std::size_t>(output.numel().value() / kBytes));
+  std::memcpy(ballots.data(), output.data(), ballots.size() * sizeof(Ballot));
+  return ballots;
+}
+
+Majority majority_of(const std::vector<Ballot>& ballots) {
+  for (const Ballot& ballot : ballots) {
+    const std::ptrdiff_t votes = std::ranges::count(ballots, ballot.state, &Ballot::state);
+    if (2 * static_cast<std::size_t>(votes) > ballots.size())
+      return {.exists = true, .is_unanimous = static_cast<std::size_t>(votes) == ballots.size(), .state = ballot.state};
+  }
+  return {};
+}
+
+std::uint64_t common_change(const std::vector<Ballot>& ballots) {
+  const std::uint64_t first = ballots.front().held_change;
+  return std::ranges::all_of(ballots, [&](const Ballot& ballot) { return ballot.held_change == first; }) ? first : 0;
+}
+
+}  // namespace resilin::parallel

@@ -1,0 +1,33 @@
+// src/resilin/parallel/goodput.cpp -- what the time of a rank was spent for.
+#include "resilin/parallel/goodput.h"
+
+#include <numeric>
+#include <utility>
+
+#include "resilin/dist/environment.h"
+
+namespace resilin::parallel {
+namespace {
+
+std::int64_t now_ns() { return dist::machine_clock().now().count(); }
+
+}  // namespace
+
+Goodput::Goodput() : since_ns_(now_ns()) {}
+
+Spent Goodput::enter(Spent what) {
+  const std::int64_t now = now_ns();
+  spent_ns_[static_cast<std::size_t>(now_)] += now - std::exchange(since_ns_, now);
+  return std::exchange(now_, what);
+}
+
+double Goodput::seconds(Spent what) const {
+  const std::int64_t open = what == now_ ? now_ns() - since_ns_ : 0;
+  return static_cast<double>(spent_ns_[static_cast<std::size_t>(what)] + open) * 1e-9;
+}
+
+double Goodput::total_seconds() const {
+  return static_cast<double>(std::accumulate(spent_ns_.begin(), spent_ns_.end(), now_ns() - since_ns_)) * 1e-9;
+}
+
+}  // namespace resilin::parallel
