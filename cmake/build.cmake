@@ -161,16 +161,30 @@ function(resilin_plugin_ucx)
   endif()
 endfunction()
 
-# resilin_tool(<file>...) makes the program `resilin` of files of tools/resilin; nothing when the list is empty.
+# resilin_tool(<file>...) makes the program `resilin` of files of tools/resilin, and of all but its main function a library that tests link; nothing
+# when the list is empty. The program holds the library's objects, since it uses what libresilin.so hides.
 function(resilin_tool)
   if(NOT ARGN)
     return()
   endif()
+  find_path(RESILIN_TOMLPLUSPLUS_INCLUDE toml++/toml.h)
+  if(NOT RESILIN_TOMLPLUSPLUS_INCLUDE)
+    message(FATAL_ERROR "toml++/toml.h is missing, which reads the configuration of `resilin train`: install Debian's libtomlplusplus-dev "
+      "(tools/install.sh build does), or set RESILIN_TOMLPLUSPLUS_INCLUDE to the folder that holds toml++/")
+  endif()
+  list(REMOVE_ITEM ARGN main.cpp)
   list(TRANSFORM ARGN PREPEND tools/resilin/)
-  add_executable(resilin_program ${ARGN})
+  add_library(resilin_tool STATIC ${ARGN})
+  target_include_directories(resilin_tool PUBLIC ${PROJECT_SOURCE_DIR})
+  target_include_directories(resilin_tool SYSTEM PRIVATE ${RESILIN_TOMLPLUSPLUS_INCLUDE})
+  # Some texts ("[.a]") break an assertion of toml++ 3.3, which would end the process. Here it throws std::out_of_range, from a function, since compilers
+  # warn of a throw expression in what is noexcept. With NDEBUG it would be assumed to hold.
+  set_source_files_properties(tools/resilin/train_config.cpp PROPERTIES COMPILE_OPTIONS
+    "-UNDEBUG;-DTOML_ASSERT(condition)=((condition)?void():void(std::string_view().at(0)))")
+  target_link_libraries(resilin_tool PUBLIC resilin_flags)
+  add_executable(resilin_program tools/resilin/main.cpp)
   set_target_properties(resilin_program PROPERTIES OUTPUT_NAME resilin)
-  target_include_directories(resilin_program PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(resilin_program PRIVATE resilin_flags resilin)
+  target_link_libraries(resilin_program PRIVATE resilin_tool resilin_objects)
   foreach(plugin resilin_llvm resilin_ucx)
     if(TARGET ${plugin})
       add_dependencies(resilin_program ${plugin})

@@ -2,7 +2,7 @@
 # tools/install.sh -- installs the Debian packages that a make target needs and that are missing: install.sh build|demo|bench|check|interop|oracle.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build llvm-19-dev libucx-dev doctest-dev python3 spin)
+packages=(g++ cmake ninja-build llvm-19-dev libucx-dev libtomlplusplus-dev doctest-dev python3 spin)
 case "${1:?usage: tools/install.sh build|demo|bench|check|interop|oracle}" in
   build) ;;
   demo) packages=(bible-kjv) ;;
