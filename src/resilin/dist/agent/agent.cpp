@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/event_log.h"
 #include "resilin/base/log.h"
 #include "resilin/base/overloaded.h"
 #include "resilin/dist/agent/beat_server.h"
@@ -117,6 +118,7 @@ class Agent::Work {
         coordination_(
             expected_ranks(setup_), setup_.run.policy, store,
             [this](std::uint64_t instance, std::uint64_t generation) { queue_loss(instance, generation); }, clock) {
+    if (!setup_.run.events.empty()) event_log_.emplace(setup_.run.events);
     loop_.add(signals_.get(), [this](EventLoop::Ready) { take_signals(); });
     watch_store();
   }
@@ -204,6 +206,7 @@ class Agent::Work {
       return handle(SpawnFailed{spawn.slot, error.what()});
     }
     folder_.note_process(slot.process->child().process());
+    append_event("start", slot, {{"pid", static_cast<i64>(slot.process->child().process())}});
     loop_.add(slot.process->child().descriptor(), [this, number = spawn.slot](EventLoop::Ready) { take_end(number); });
     handle(Spawned{spawn.slot, spawn.life});
   }
@@ -248,8 +251,14 @@ class Agent::Work {
     Slot& slot = slots_[static_cast<std::size_t>(order.slot)];
     if (slot.life != order.life) return;
     slot.must_end = slot.must_end || (order.signal != SIGSTOP && order.signal != SIGCONT);
+    const i64 sent_us = unix_time_us();  // what the rank does next happens after it
     if (slot.process) slot.process->send_signal(order.signal);
     if (slot.foreign) slot.foreign->send_signal(order.signal);
+    if (order.fault_step) append_event("kill", slot, {{"signal", order.signal}, {"step", *order.fault_step}}, sent_us);
+  }
+
+  void append_event(const char* what, const Slot& slot, Json::Object more, i64 t_us = 0) {
+    if (event_log_) event_log_->append({what, slot.rank, slot.life, std::move(more), t_us});
   }
 
   void act(const Publish& news) {
@@ -285,6 +294,7 @@ class Agent::Work {
       const i64 kills = own_memory_kills();
       end->out_of_memory = kills > std::exchange(memory_kills_, kills);
     }
+    append_event("exit", slot, {{"cause", describe(*end)}});
     slot.process->finish_output();
     const LastWords words = read_last_words(slot.process->info().error_file);
     slot.process.reset();
@@ -448,6 +458,7 @@ class Agent::Work {
   const Descriptor secret_;
   const Descriptor signals_;
   i64 memory_kills_;
+  std::optional<EventLog> event_log_;
   std::deque<AgentEvent> events_;
   bool handling_ = false;
   bool failed_here_ = false;

@@ -262,9 +262,10 @@ void AgentMachine::strike() {
     Slot* slot = living(strike.slot, strike.life);
     if (slot == nullptr || slot->state != SlotState::Running || stopping_) continue;
     if (strike.signal == SIGKILL) slot->fault = strike.fault;
+    // The signal first: who reads what is said may be slow.
+    actions_.push_back(SendSignal{strike.slot, slot->life, strike.signal, slot->step});
     actions_.push_back(Say{Say::Level::Warning, cat("chaos: ", signal_name(strike.signal), " to rank ", rank_of(strike.slot), " in step ",
                                                     slot->step, ", for ", strike.fault)});
-    actions_.push_back(SendSignal{strike.slot, slot->life, strike.signal});
   }
 }
 

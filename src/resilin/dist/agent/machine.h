@@ -92,6 +92,7 @@ struct SendSignal {
   i64 slot = 0;
   i64 life = 0;
   int signal = 0;
+  std::optional<i64> fault_step = std::nullopt;  // of a fault on purpose: the step that the rank had reported
 };
 struct Publish {  // what others should know of a rank
   i64 slot = 0;

@@ -160,6 +160,11 @@ constexpr Flag kFlags[] = {
     {"min-ranks", 0, "N", "Fewer ranks on this host, and a shrinking job has failed.",
      [](RunOptions& options, std::string_view value) { options.min_ranks = parse_number("min-ranks", value, 1, kMostRanksOfNode); }},
     {"chaos", 0, "PLAN", "Faults on purpose: kill:RANK@STEP;stop:RANK@STEP,TIME;seed=NUMBER.", set_chaos},
+    {"events", 0, "FILE", "Starts, faults on purpose and ends of ranks, one JSON object a line, are appended to this file.",
+     [](RunOptions& options, std::string_view value) {
+       if (value.empty()) refuse("events", value, "the name of a file is needed");
+       options.events = value;
+     }},
     {"heartbeat-timeout", 0, "SECONDS", "A rank that beats is suspected after this silence.",
      [](RunOptions& options, std::string_view value) { options.heartbeat_timeout = parse_seconds("heartbeat-timeout", value); }, For::Both},
     {"stop-grace", 0, "SECONDS", "From SIGTERM to SIGKILL when the job ends early.",
@@ -188,7 +193,7 @@ constexpr Absent kAbsent[] = {
     {"run-path", 0, "programs are run as they are"},
     {"start-method", 0, "ranks are always processes of their own"},
     {"monitor-interval", 0, "the agent learns of an end from the kernel at once, it does not ask"},
-    {"event-log-handler", 0, "events go to the log and the store"},
+    {"event-log-handler", 0, "events go to the log, the store and the file of --events"},
     {"logs-specs", 0, "--log-dir, --redirects and --tee say where output goes"},
     {"numa-binding", 0, "ranks get processors of their own whenever there are enough"},
     {"local-ranks-filter", 0, "--tee takes RANK:N,..."},

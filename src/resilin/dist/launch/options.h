@@ -47,6 +47,7 @@ struct RunOptions {
   i64 max_restarts = 0;
   i64 min_ranks = 1;
   std::string chaos;
+  std::string events;  // empty: none are written
   std::chrono::milliseconds heartbeat_timeout{1'000};
   std::chrono::milliseconds stop_grace{30'000};
   std::string log_dir;
