@@ -2,9 +2,7 @@
 #include "tools/resilin/train.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,10 +10,11 @@
 
 #include "resilin/resilin.h"
 
+#include "tools/resilin/text_task.h"
+
 namespace resilin::tool {
 namespace {
 
-constexpr i64 kBytes = 256;
 constexpr i64 kMeasuredSteps = 20;  // before the number of steps is fitted to the budget
 constexpr double kPeakRate = 3e-3;
 
@@ -27,57 +26,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What is left to guess of a byte when the one before it is known, in nats.
-double bigram_entropy(std::span<const std::uint8_t> text) {
-  std::vector<i64> pairs(kBytes * kBytes, 0);
-  std::array<i64, kBytes> firsts{};
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-    ++pairs[static_cast<std::size_t>(text[i]) * kBytes + text[i + 1]];
-    ++firsts[text[i]];
-  }
-  double entropy = 0;
-  for (std::size_t p = 0; p < pairs.size(); ++p) {
-    if (pairs[p] == 0) continue;
-    const double count = static_cast<double>(pairs[p]);
-    entropy -= count / static_cast<double>(text.size() - 1) * std::log(count / static_cast<double>(firsts[p / kBytes]));
-  }
-  return entropy;
-}
-
-Tensor loss_of(const nn::GPT& model, const data::Batch& batch) {
-  const Dim tokens = batch.targets.numel();
-  return cross_entropy(reshape(model(batch.inputs), {tokens, kBytes}), reshape(batch.targets, {tokens}));
-}
-
-double held_out_loss(const nn::GPT& model, const data::ByteFile& text, i64 length) {
-  const NoGrad no_grad;
-  const data::ByteBatches batches(text, {.batch = 64, .length = length, .shuffle = false});
-  double total = 0;
-  for (i64 step = 0; step < batches.steps_per_epoch(); ++step) {
-    const data::Batch batch = batches.make({0, step});
-    total += loss_of(model, batch).item<double>() * static_cast<double>(batch.inputs.size(0).value());
-  }
-  return total / static_cast<double>(batches.slots());
-}
-
-// Continues a text byte by byte, each drawn from the model's distribution at temperature 0.8.
-std::string sample(const nn::GPT& model, std::string text, i64 count) {
-  const NoGrad no_grad;
-  Generator generator(1);
-  for (i64 i = 0; i < count; ++i) {
-    const std::size_t length = std::min(text.size(), static_cast<std::size_t>(model.config.block_size));
-    std::vector<i64> context;
-    for (const char c : text.substr(text.size() - length)) context.push_back(static_cast<unsigned char>(c));
-    const Dim shape[] = {1, static_cast<i64>(length)};
-    const Tensor logits = select(select(model(Tensor::of<i64>(context, shape)), 0, 0), 0, -1);
-    const Tensor chances = cumsum(softmax(logits / 0.8), 0);
-    const float drawn = rand({}, DType::F32, &generator).item<float>();
-    const float* const upper = chances.data_as<float>();
-    text += static_cast<char>(std::min<std::ptrdiff_t>(std::upper_bound(upper, upper + kBytes, drawn) - upper, kBytes - 1));
-  }
-  return text;
-}
-
 /// The run: model, optimizer, batches, and what is measured.
 class Run {
  public:
@@ -85,7 +33,7 @@ class Run {
       : options_(options),
         file_(options.text),
         split_(data::split(file_, options.held_out)),
-        model_(seeded({.vocab_size = kBytes, .block_size = options.length})),
+        model_(seeded({.vocab_size = kByteClasses, .block_size = options.length})),
         parameters_(nn::parameters(model_)),
         optimizer_(parameters_, {.lr = kPeakRate, .beta2 = 0.99, .weight_decay = 0.1}),
         batches_(split_.train, {.batch = options.batch, .length = options.length, .seed = 1, .drop_last = true}),
@@ -127,7 +75,7 @@ class Run {
 
   double take_step(i64 step, const data::Batch& batch) {
     optimizer_.set_lr(schedule_(step));
-    const Tensor loss = loss_of(model_, batch);
+    const Tensor loss = slot_loss(model_, batch) / static_cast<double>(options_.batch);
     backward(loss);
     optim::clip_grad_norm_(parameters_, 1.0);
     optimizer_.step();
