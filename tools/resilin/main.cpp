@@ -1,4 +1,4 @@
-// tools/resilin/main.cpp -- the program `resilin`: run, agent, fr, train, tour.
+// tools/resilin/main.cpp -- the program `resilin`: run, agent, fr, ledger, train, tour.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/resilin/fr.h"
+#include "tools/resilin/ledger.h"
 #include "tools/resilin/run.h"
 #include "tools/resilin/tour.h"
 #include "tools/resilin/train.h"
@@ -17,6 +18,7 @@ int usage() {
       "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
       "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
       "       resilin fr print|analyze DIR         what the ranks of a job recorded, and which of them caused what\n"
+      "       resilin ledger verify RUN            proves that no step and no sample of a run was lost or done twice\n"
       "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
@@ -43,6 +45,7 @@ int main(int argc, char** argv) {
     const std::string_view command = argv[1];
     if (command == "agent") return resilin::tool::agent(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "fr") return resilin::tool::fr(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "ledger") return resilin::tool::ledger(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "train") return train(argc, argv);
     if (command == "tour" && argc == 2) return resilin::tool::tour();
