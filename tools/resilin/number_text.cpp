@@ -12,7 +12,7 @@ constexpr double kLargestFixed = 1e12;
 /// Commas between groups of three of the digits that lie before `end`.
 void group(std::string& text, std::size_t end) {
   const std::size_t begin = text[0] == '-' ? 1 : 0;
-  for (std::size_t at = end; at > begin + 3; at -= 3) text.insert(at - 3, ",");
+  for (std::size_t at = end; at > begin + 3; at -= 3) text.insert(at - 3, 1, ',');
 }
 
 }  // namespace
