@@ -19,22 +19,10 @@ int usage() {
       "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
       "       resilin fr print|analyze DIR         what the ranks of a job recorded, and which of them caused what\n"
       "       resilin ledger verify RUN            proves that no step and no sample of a run was lost or done twice\n"
-      "       resilin train TEXT [OUT [SECONDS]]   a GPT that learns the bytes of a file; OUT gets result.json, loss.csv, a checkpoint\n"
+      "       resilin train CONFIG.toml [KEY=VALUE]...  a GPT that learns the bytes of a text; resilin train --help lists the keys\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
   return 2;
-}
-
-int train(int argc, char** argv) {
-  if (argc < 3 || argc > 5) return usage();
-  resilin::tool::TrainOptions options{.text = argv[2]};
-  if (argc > 3) options.out = argv[3];
-  if (argc > 4) {
-    std::size_t used = 0;
-    options.budget_s = std::stod(argv[4], &used);
-    if (argv[4][used] != '\0' || !(options.budget_s > 0)) return usage();
-  }
-  return resilin::tool::train(options);
 }
 
 }  // namespace
@@ -47,7 +35,7 @@ int main(int argc, char** argv) {
     if (command == "fr") return resilin::tool::fr(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "ledger") return resilin::tool::ledger(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
-    if (command == "train") return train(argc, argv);
+    if (command == "train") return resilin::tool::train(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "tour" && argc == 2) return resilin::tool::tour();
     return usage();
   } catch (const std::exception& error) {

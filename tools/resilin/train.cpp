@@ -1,148 +1,304 @@
-// tools/resilin/train.cpp -- trains a GPT on the bytes of a text: what `make demo` runs.
+// tools/resilin/train.cpp -- `resilin train`: the loop of steps, its events, checkpoints and pages.
 #include "tools/resilin/train.h"
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <vector>
+#include <memory>
+#include <optional>
+#include <utility>
 
+#include <signal.h>
+#include <unistd.h>
+
+#include "resilin/base/event_log.h"
+#include "resilin/base/log.h"
+#include "resilin/base/overloaded.h"
+#include "resilin/dist/membership/coordinator_driver.h"
+#include "resilin/dist/transport/fake.h"
 #include "resilin/resilin.h"
 
-#include "tools/resilin/text_task.h"
+#include "tools/resilin/follow.h"
+#include "tools/resilin/metrics_server.h"
+#include "tools/resilin/train_config.h"
+#include "tools/resilin/train_model.h"
 
 namespace resilin::tool {
 namespace {
 
-constexpr i64 kMeasuredSteps = 20;  // before the number of steps is fitted to the budget
-constexpr double kPeakRate = 3e-3;
+using namespace parallel;
+using std::chrono::milliseconds;
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr i64 kSampleBytes = 300;
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
+/// The one that a signal asks to leave.
+std::atomic<Elastic*> leaving{nullptr};
+
+extern "C" void leave_on_signal(int) {
+  if (Elastic* const elastic = leaving.load()) elastic->request_leave();
 }
 
-/// The run: model, optimizer, batches, and what is measured.
-class Run {
- public:
-  explicit Run(const TrainOptions& options)
-      : options_(options),
-        file_(options.text),
-        split_(data::split(file_, options.held_out)),
-        model_(seeded({.vocab_size = kByteClasses, .block_size = options.length})),
-        parameters_(nn::parameters(model_)),
-        optimizer_(parameters_, {.lr = kPeakRate, .beta2 = 0.99, .weight_decay = 0.1}),
-        batches_(split_.train, {.batch = options.batch, .length = options.length, .seed = 1, .drop_last = true}),
-        schedule_{
-            .peak = kPeakRate, .floor = kPeakRate / 10, .warmup = std::min<i64>(100, options.steps / 10 + 1), .total = options.steps} {}
+milliseconds ms_of(double seconds) { return milliseconds(static_cast<i64>(seconds * 1e3)); }
 
-  int run() {
-    std::filesystem::create_directories(options_.out);
-    i64 count = 0;
-    for (const Tensor& x : parameters_) count += x.numel().value();
-    std::printf("A GPT of %lld parameters learns %s: %lld bytes, the last %lld of them held out.\n", static_cast<long long>(count),
-                options_.text.c_str(), static_cast<long long>(file_.size_bytes()), static_cast<long long>(split_.held_out.size_bytes()));
-    take_steps();
-    report();
-    return 0;
+/// A job of one rank without launcher: its store, Coordinator and connections are in this process.
+class LoneJob {
+ public:
+  LoneJob() : store_(dist::make_hash_store()), coordinator_({.first_size = 1}, store_, nullptr) {}
+  void put_into(dist::InitOptions& options) {
+    options.store = store_;
+    options.transport = fabric_.maker(0);
+    options.rank = 0;
+    options.size = 1;
+    options.records = false;
   }
 
  private:
-  static nn::GPTConfig seeded(const nn::GPTConfig& config) {
-    default_generator().manual_seed(1);
-    return config;
-  }
-
-  void take_steps() {
-    const Clock::time_point start = Clock::now();
-    data::Prefetch prefetch(batches_);
-    double shown_s = 0;
-    for (i64 step = 0; step < schedule_.total; ++step) {
-      const Clock::time_point begin = Clock::now();
-      const double loss = take_step(step, prefetch.next());
-      step_s_.push_back(seconds_since(begin));
-      losses_.push_back(loss);
-      if (step + 1 == kMeasuredSteps) fit_to_budget(seconds_since(start));
-      const double spent_s = seconds_since(start);
-      if (spent_s - shown_s >= 1 || step + 1 == schedule_.total) show_progress(step, shown_s = spent_s);
-    }
-    std::printf("\n");
-  }
-
-  double take_step(i64 step, const data::Batch& batch) {
-    optimizer_.set_lr(schedule_(step));
-    const Tensor loss = slot_loss(model_, batch) / static_cast<double>(options_.batch);
-    backward(loss);
-    optim::clip_grad_norm_(parameters_, 1.0);
-    optimizer_.step();
-    optimizer_.zero_grad();
-    return loss.item<double>();
-  }
-
-  void fit_to_budget(double spent_s) {
-    const double each_s = median({step_s_.begin() + kMeasuredSteps / 2, step_s_.end()});
-    const i64 affordable = kMeasuredSteps + static_cast<i64>((options_.budget_s - spent_s) / each_s);
-    if (affordable >= schedule_.total) return;
-    schedule_.total = std::max(affordable, 2 * kMeasuredSteps);
-    schedule_.warmup = std::min(schedule_.warmup, schedule_.total / 10);
-    std::printf("\n%lld steps fit into %.0f s\n", static_cast<long long>(schedule_.total), options_.budget_s);
-  }
-
-  double tokens_per_s() const { return static_cast<double>(options_.batch * options_.length) / median(step_s_); }
-  double recent_loss() const {
-    const std::size_t count = std::min<std::size_t>(50, losses_.size());
-    double total = 0;
-    for (std::size_t i = losses_.size() - count; i < losses_.size(); ++i) total += losses_[i];
-    return total / static_cast<double>(count);
-  }
-  void show_progress(i64 step, double spent_s) const {
-    const double left_s = spent_s / static_cast<double>(step + 1) * static_cast<double>(schedule_.total - step - 1);
-    std::printf("\rstep %lld of %lld   loss %.3f   %.0f tokens/s   %.0f s left   ", static_cast<long long>(step + 1),
-                static_cast<long long>(schedule_.total), recent_loss(), tokens_per_s(), left_s);
-    std::fflush(stdout);
-  }
-
-  void report() {
-    const double held_out = held_out_loss(model_, split_.held_out, options_.length);
-    const double entropy = bigram_entropy(file_.bytes());
-    std::printf("held-out loss %.3f nats a byte; knowing only the byte before leaves %.3f\n\n%s\n", held_out, entropy,
-                sample(model_, "And the LORD said unto ", 300).c_str());
-    const i64 steps = static_cast<i64>(losses_.size());
-    std::string csv = "step,loss\n";
-    for (i64 s = 0; s < steps; ++s) csv += cat(s, ",", losses_[static_cast<std::size_t>(s)], "\n");
-    write_file("loss.csv", csv);
-    write_file("result.json",
-               cat("{\"train_loss\": ", recent_loss(), ", \"heldout_loss\": ", held_out, ", \"bigram_entropy\": ", entropy,
-                   ", \"steps\": ", steps, ", \"tokens_per_s\": ", tokens_per_s(), ", \"step_ms_median\": ", median(step_s_) * 1e3, "}\n"));
-    const train::Progress progress{steps, {steps / batches_.steps_per_epoch(), steps % batches_.steps_per_epoch()}};
-    save_checkpoint(options_.out + "/checkpoints", train::make_checkpoint(model_, optimizer_, progress));
-    std::printf("\n%s has result.json, loss.csv and a checkpoint\n", options_.out.c_str());
-  }
-
-  void write_file(const std::string& name, const std::string& text) const {
-    std::ofstream file(options_.out + "/" + name, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw IoError(cat("train: cannot write ", options_.out, "/", name));
-  }
-
-  TrainOptions options_;
-  data::ByteFile file_;
-  data::Split split_;
-  nn::GPT model_;
-  std::vector<Tensor> parameters_;
-  optim::AdamW optimizer_;
-  data::ByteBatches batches_;
-  optim::WarmupCosine schedule_;
-  std::vector<double> losses_, step_s_;
+  std::shared_ptr<dist::Store> store_;
+  dist::CoordinatorDriver coordinator_;
+  dist::FakeFabric fabric_;
 };
+
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainConfig& config);
+  int run();
+
+ private:
+  ElasticOptions elastic_options();
+  void resume();
+  void join();
+  void take_steps();
+  void tell_step(const StepReport& report, i64 begin_us);
+  void tell_change(const TrainingEvent& event);
+  void serve(const StepReport& report);
+  void save();
+  void finish();
+  void tell_goodput();
+  void tell(std::string what, Json::Object more, i64 t_us = 0);
+
+  const TrainConfig config_;
+  const dist::RankInfo info_;
+  TrainModel model_;
+  i64 first_step_ = 0;  // of the job
+  EventLog events_;
+  std::optional<RunView> view_;  // where no `resilin demo` follows the events
+  std::optional<Elastic> elastic_;
+  std::optional<LoneJob> lone_;
+  std::optional<MetricsServer> server_;
+  RunMetrics metrics_;
+};
+
+TrainRun::TrainRun(const TrainConfig& config)
+    : config_(config),
+      info_(dist::rank_info().value_or(dist::RankInfo{})),
+      model_(config),
+      events_((std::filesystem::create_directories(config.run.out), config.run.out + "/events.jsonl")) {
+  if (config.run.progress != ProgressForm::Off && info_.rank == 0) view_.emplace(config.run.progress, STDOUT_FILENO);
+  if (config.run.http_port != 0) server_.emplace(MetricsServer::Options{.port = config.run.http_port + info_.local_rank});
+  resume();
+  elastic_.emplace(model_.state(), model_.parameters(), elastic_options());
+  if (!dist::rank_info()) lone_.emplace();
+}
+
+ElasticOptions TrainRun::elastic_options() {
+  ElasticOptions options;
+  options.slots = config_.train.slots;
+  options.seed = config_.train.seed;
+  options.first_step = first_step_;
+  options.step_timeout = ms_of(config_.elastic.step_timeout_s);
+  options.heal_timeout = ms_of(config_.elastic.heal_timeout_s);
+  options.min_world = static_cast<int>(config_.elastic.min_world);
+  options.digest_every = config_.elastic.digest_every;
+  options.protects = config_.elastic.fault_tolerance;
+  options.ledger = LedgerOptions{.folder = config_.run.out + "/ledger",
+                                 .job = info_.run_id,
+                                 .rank = info_.rank,
+                                 .life = info_.restart_count,
+                                 .first_step = first_step_,
+                                 .batch = model_.batch(),
+                                 .samples_per_epoch = model_.samples_per_epoch()};
+  options.deltas = {model_.clock_delta()};
+  options.on_event = [this](const TrainingEvent& event) { tell_change(event); };
+  return options;
+}
+
+/// All ranks of a job begin with the same state; one that is started again gets it from the others.
+void TrainRun::resume() {
+  if (config_.checkpoint.resume == Resume::Never || info_.restart_count > 0) return;
+  const std::string folder = config_.run.out + "/checkpoints";
+  const std::optional<Checkpoint> found = load_latest(folder);
+  if (!found && config_.checkpoint.resume == Resume::Must) throw IoError(cat("train: ", folder, " has no checkpoint to go on from"));
+  if (!found) return;
+  model_.state().restore(*found);
+  first_step_ = found->step;
+}
+
+void TrainRun::join() {
+  if (info_.restart_count > 0) model_.warm_up();
+  dist::InitOptions options{.membership = dist::Membership::Lineage, .changes = elastic_->changes()};
+  if (lone_) lone_->put_into(options);
+  elastic_->join(dist::init_process_group(options));
+  leaving = &*elastic_;
+  struct sigaction action {};
+  action.sa_handler = leave_on_signal;
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int TrainRun::run() {
+  tell("run", {{"steps", model_.steps()},
+               {"batch", model_.batch()},
+               {"tokens_per_step", model_.tokens_per_step()},
+               {"parameters", model_.parameter_count()},
+               {"first_step", first_step_}});
+  int code = 0;
+  try {
+    join();
+    take_steps();
+  } catch (const StoreError& error) {
+    std::fprintf(stderr, "resilin: %s\n", error.what());
+    code = dist::kExitStoreLost;
+  }
+  leaving = nullptr;
+  tell_goodput();
+  if (code == 0) tell("leave", {{"step", elastic_->next_step()}});
+  if (view_) view_->finish();
+  return code;
+}
+
+void TrainRun::take_steps() {
+  StepReport last;
+  while (!elastic_->is_healed() || elastic_->next_step() < model_.steps()) {
+    const i64 begin_us = unix_time_us();
+    last = elastic_->step([this](const Slot& slot) { return model_.run_slot(slot, elastic_->goodput()); },
+                          [this](const Applied& applied) { model_.apply(applied); });
+    tell_step(last, begin_us);
+    if (server_) serve(last);
+    if (last.leaves) {
+      if (last.saves) save();
+      break;
+    }
+    const i64 done = last.step + 1;
+    const bool is_due = config_.checkpoint.every != 0 && done % config_.checkpoint.every == 0;
+    if (last.rank == 0 && (is_due || done == model_.steps())) save();
+  }
+  if (last.rank == 0 && !last.leaves) finish();
+  elastic_->leave();
+}
+
+/// The job's last words, by the rank that is first in the end; it stays a member until they are said.
+void TrainRun::finish() {
+  tell("held_out", {{"step", elastic_->next_step()}, {"loss", model_.held_out_loss()}, {"bigram_entropy", model_.bigram_entropy()}});
+  tell("sample", {{"text", model_.sample(kSampleBytes)}});
+}
+
+void TrainRun::save() {
+  const i64 begin_us = unix_time_us();
+  try {
+    elastic_->save(config_.run.out + "/checkpoints", config_.checkpoint.keep);
+  } catch (const StaleError& error) {
+    log(LogLevel::Warning, error.what());
+    return;
+  }
+  tell("checkpoint", {{"generation", static_cast<i64>(elastic_->group().generation())},
+                      {"step", elastic_->next_step()},
+                      {"path", config_.run.out + "/checkpoints"},
+                      {"ms", static_cast<double>(unix_time_us() - begin_us) * 1e-3}});
+}
+
+// ---- events
+
+void TrainRun::tell(std::string what, Json::Object more, i64 t_us) {
+  const Event event{.what = std::move(what), .rank = info_.rank, .life = info_.restart_count, .more = std::move(more), .t_us = t_us};
+  events_.append(event);
+  if (view_) view_->show(event);
+}
+
+void TrainRun::tell_step(const StepReport& report, i64 begin_us) {
+  const i64 generation = static_cast<i64>(report.generation), end_us = unix_time_us();
+  tell("step", {{"generation", generation},
+                {"step", report.step},
+                {"attempt", report.attempt},
+                {"begin_us", begin_us},
+                {"end_us", end_us},
+                {"healing", report.healed}});
+  if (report.rank != 0) return;
+  const double step_s = std::max(report.seconds, 1e-9);
+  tell("commit", {{"generation", generation},
+                  {"world", static_cast<i64>(report.world)},
+                  {"step", report.step},
+                  {"loss", report.loss},
+                  {"samples", report.samples},
+                  {"tokens_per_s", static_cast<double>(report.samples * config_.model.length) / step_s},
+                  {"step_ms", step_s * 1e3},
+                  {"ft_ms", report.protect_s * 1e3}});
+}
+
+void TrainRun::tell_change(const TrainingEvent& event) {
+  const auto number = [](std::uint64_t value) { return static_cast<i64>(value); };
+  std::visit(
+      Overloaded{
+          [&](const training_event::Generation& one) {
+            if (one.cause == training_event::Generation::Cause::Shrink) ++metrics_.recoveries;
+            Json::Array members;
+            for (const i64 member : one.members) members.emplace_back(member);
+            tell("generation", {{"generation", number(one.generation)},
+                                {"group_rank", static_cast<i64>(one.rank)},
+                                {"world", static_cast<i64>(one.world)},
+                                {"cause", enum_name(one.cause)},
+                                {"step", one.step},
+                                {"members", std::move(members)},
+                                {"after_ms", one.after_s * 1e3}});
+          },
+          [&](const training_event::Lost& one) {
+            tell("lost", {{"generation", number(one.generation)}, {"step", one.step}, {"error", one.error}});
+          },
+          [&](const training_event::InDoubt& one) {
+            tell("in_doubt", {{"generation", number(one.generation)}, {"step", one.step}, {"outcome", one.committed ? "yes" : "no"}});
+          },
+          [&](const training_event::Healed& one) {
+            tell("heal",
+                 {{"generation", number(one.generation)}, {"step", one.step}, {"bytes", number(one.bytes)}, {"ms", one.seconds * 1e3}});
+          }},
+      event);
+}
+
+void TrainRun::tell_goodput() {
+  const Goodput& goodput = elastic_->goodput();
+  tell("goodput", {{"train_s", goodput.seconds(Spent::Train)},
+                   {"data_s", goodput.seconds(Spent::Data)},
+                   {"checkpoint_s", goodput.seconds(Spent::Checkpoint)},
+                   {"recover_s", goodput.seconds(Spent::Recover)},
+                   {"idle_s", goodput.seconds(Spent::Idle)},
+                   {"ft_s", goodput.seconds(Spent::Protect)}});
+}
+
+void TrainRun::serve(const StepReport& report) {
+  const Goodput& goodput = elastic_->goodput();
+  metrics_.step = report.step + 1;
+  metrics_.loss = report.loss;
+  metrics_.tokens_per_s = static_cast<double>(report.samples * config_.model.length) / std::max(report.seconds, 1e-9);
+  metrics_.world = report.world;
+  metrics_.generation = static_cast<i64>(report.generation);
+  ++metrics_.commits;
+  metrics_.train_s = goodput.seconds(Spent::Train);
+  metrics_.data_s = goodput.seconds(Spent::Data);
+  metrics_.checkpoint_s = goodput.seconds(Spent::Checkpoint);
+  metrics_.recover_s = goodput.seconds(Spent::Recover);
+  metrics_.idle_s = goodput.seconds(Spent::Idle);
+  metrics_.ft_s = goodput.seconds(Spent::Protect);
+  server_->set(metrics_);
+}
 
 }  // namespace
 
-int train(const TrainOptions& options) { return Run(options).run(); }
+int train(const std::vector<std::string>& arguments) {
+  const TrainCommand command = read_train_command(arguments);
+  if (command.help) {
+    std::fputs(train_help().c_str(), stdout);
+    return 0;
+  }
+  return TrainRun(command.config).run();
+}
 
 }  // namespace resilin::tool

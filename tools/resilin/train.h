@@ -1,23 +1,12 @@
-// tools/resilin/train.h -- trains a GPT on the bytes of a text: what `make demo` runs.
+// tools/resilin/train.h -- `resilin train`: a GPT that learns the bytes of a text, on one rank or on those that `resilin run` starts.
 #pragma once
 
 #include <string>
-
-#include "resilin/base/text.h"
+#include <vector>
 
 namespace resilin::tool {
 
-struct TrainOptions {
-  std::string text;          // path
-  std::string out = "demo";  // folder of result.json, loss.csv and checkpoints
-  double budget_s = 100;     // fewer steps are taken where all would last longer
-  i64 steps = 2000;
-  i64 batch = 12;
-  i64 length = 64;
-  double held_out = 0.05;  // the end of the text, by share
-};
-
-/// Trains, shows progress, the loss on what was held out and a sample of the model; writes the files. Gives back 0.
-int train(const TrainOptions& options);
+/// CONFIG.toml [KEY=VALUE]... (see docs/train-config.md). Gives back the exit code: 0 at the end of the run and after SIGTERM, 75 when the job's store is lost.
+int train(const std::vector<std::string>& arguments);
 
 }  // namespace resilin::tool

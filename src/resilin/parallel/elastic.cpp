@@ -29,10 +29,9 @@ namespace {
 using namespace dist;
 using std::chrono::milliseconds;
 
-/// Each step's digest covers one of so many parts of the tensors: what changed unseen is seen after so many steps.
-constexpr std::size_t kDigestParts = 16;
 constexpr milliseconds kGlance{20};
 constexpr milliseconds kFarewell{5000};
+constexpr milliseconds kLook{100};
 constexpr const char* kLatestKey = "checkpoint/latest";
 
 double now_s() { return static_cast<double>(machine_clock().now().count()) * 1e-9; }
@@ -99,8 +98,12 @@ class Elastic::Body {
   void discard(const step_action::Discard& action);
   void admit(std::uint64_t change);
   void lose(const DistError& error);
+  void drop_slow_takers();
   void catch_up(training_event::Generation::Cause cause, double since_s);
   std::uint64_t state_digest(i64 step) const;
+  /// Ranks have joined, and no step of the generation is committed yet.
+  bool is_healing(const VotePlace& place) const { return !place.takers.empty() && place.steps == base_steps_; }
+  GenerationInfo await_enough();
   void tell(TrainingEvent event) const {
     if (options_.on_event) options_.on_event(event);
   }
@@ -121,6 +124,7 @@ class Elastic::Body {
   std::optional<Kept> kept_;
   i64 attempt_ = 0;                   // of the next step
   std::vector<std::string> reasons_;  // why its attempts failed
+  milliseconds timeout_{0};           // of this try's sums and votes
   double begin_s_ = 0;                // of the step
   double protected_s_ = 0;            // spent so far when it began
 };
@@ -206,6 +210,7 @@ void Elastic::Body::try_step(const SlotFunction& run_slot) {
   }
   kept_ = Kept{.place = place, .step = first_step_ + static_cast<i64>(place.steps), .attempt = attempt_};
   group_.report_step(kept_->step);
+  timeout_ = is_healing(place) ? options_.heal_timeout : options_.step_timeout;
   const Contribution mine = run_slots(place, run_slot);
   sum(mine);
   if (options_.protects) return vote(mine);
@@ -221,7 +226,7 @@ Elastic::Body::Contribution Elastic::Body::run_slots(const VotePlace& place, con
   buckets_.clear();
   for (const Tensor& delta : options_.deltas) assign(delta, 0.0);
   std::vector<int> workers = place.donors;
-  if (place.steps != base_steps_) workers.insert(workers.end(), place.takers.begin(), place.takers.end());
+  if (!is_healing(place)) workers.insert(workers.end(), place.takers.begin(), place.takers.end());
   std::ranges::sort(workers);
   Contribution mine;
   const auto me = std::ranges::find(workers, place.rank);
@@ -229,7 +234,7 @@ Elastic::Body::Contribution Elastic::Body::run_slots(const VotePlace& place, con
   const SlotRange range = slots_of(me - workers.begin(), static_cast<i64>(workers.size()), options_.slots);
   const KeptGenerator generator;
   for (i64 slot = range.begin; slot < range.end && !group_.is_aborted(); ++slot) {
-    if (slot + 1 == range.end) buckets_.watch(group_, options_.step_timeout);
+    if (slot + 1 == range.end) buckets_.watch(group_, timeout_);
     seed_slot(options_.seed, kept_->step, slot);
     try {
       SlotResult result = run_slot({kept_->step, slot, options_.slots});
@@ -256,7 +261,7 @@ void Elastic::Body::sum(const Contribution& mine) {
   values[1] = static_cast<double>(mine.samples);
   std::vector<Tensor> others = options_.deltas;
   others.push_back(scalars);
-  buckets_.finish(group_, others, options_.step_timeout);
+  buckets_.finish(group_, others, timeout_);
   kept_->loss = values[0];
   kept_->samples = static_cast<i64>(values[1]);
 }
@@ -274,7 +279,7 @@ void Elastic::Body::vote(const Contribution& mine) {
   ballot.set_reason(!mine.failure.empty() ? mine.failure : "no rank had a sample");
   commitment_.computed(place, ballot.is_yes != 0);
   kept_->has_cast = ballot.is_yes != 0;
-  count(exchange(group_, ballot, options_.step_timeout));
+  count(exchange(group_, ballot, timeout_));
 }
 
 void Elastic::Body::count(const std::vector<Ballot>& ballots) {
@@ -328,6 +333,7 @@ StepReport Elastic::Body::apply_kept(const step_action::Apply& action, const App
                     .rank = kept_->place.rank,
                     .world = kept_->place.size,
                     .attempt = kept_->attempt,
+                    .healed = is_healing(kept_->place) && std::ranges::count(kept_->place.takers, kept_->place.rank) > 0,
                     .protect_s = goodput_.seconds(Spent::Protect) - protected_s_,
                     .seconds = now_s() - begin_s_};
   if (!kept_->leaves.empty() && !was_in_doubt) {
@@ -372,9 +378,11 @@ void Elastic::Body::part() {
   }
 }
 
-/// A part of the state, another one each step.
+/// Of a part of the state, another one each step.
 std::uint64_t Elastic::Body::state_digest(i64 step) const {
-  return hash_mix(static_cast<std::uint64_t>(step), state_.digest(static_cast<std::size_t>(step) % kDigestParts, kDigestParts));
+  if (options_.digest_every < 1) return 0;
+  const std::size_t parts = static_cast<std::size_t>(options_.digest_every);
+  return hash_mix(static_cast<std::uint64_t>(step), state_.digest(static_cast<std::size_t>(step) % parts, parts));
 }
 
 // ---- changes of members
@@ -393,11 +401,38 @@ void Elastic::Body::lose(const DistError& error) {
   if (!group_.is_aborted() && group_.generation() == known_) group_.abort(error.what());
   buckets_.drain();
   window_.reset();
+  if (dynamic_cast<const TimeoutError*>(&error) != nullptr) drop_slow_takers();
   catch_up(training_event::Generation::Cause::Shrink, since_s);
 }
 
+/// Those that do not heal in time hold all others up: their agents end them, and their next lives try again.
+void Elastic::Body::drop_slow_takers() {
+  const VotePlace place = commitment_.place();
+  if (place.generation != known_ || !is_healing(place) || place.donors.empty() || place.rank != place.donors.front()) return;
+  for (const int taker : place.takers) group_.evict(taker, cat("it did not heal in ", options_.heal_timeout.count(), " ms"));
+}
+
+/// The next generation that has enough ranks; until then every change is welcome at once.
+GenerationInfo Elastic::Body::await_enough() {
+  const std::chrono::nanoseconds until = machine_clock().now() + options_.change_timeout;
+  std::uint64_t after = known_;
+  while (true) {
+    if (const std::optional<std::uint64_t> change = group_.held_change()) group_.admit_change(*change);
+    try {
+      const GenerationInfo info = group_.await_generation(after, kLook);
+      if (static_cast<int>(info.handles.size()) >= options_.min_world) return info;
+      after = info.generation;
+    } catch (const TimeoutError&) {
+      if (machine_clock().now() < until) continue;
+      if (after == known_) throw;
+      throw TimeoutError(cat("elastic: generation ", after, " has ", group_.size(), " ranks; ", options_.min_world, " did not come in ",
+                             options_.change_timeout.count(), " ms"));
+    }
+  }
+}
+
 void Elastic::Body::catch_up(training_event::Generation::Cause cause, double since_s) {
-  const GenerationInfo info = group_.await_generation(known_, options_.change_timeout);
+  const GenerationInfo info = await_enough();
   known_ = info.generation;
   const VotePlace place = commitment_.place();
   base_steps_ = place.steps;
@@ -423,7 +458,7 @@ void Elastic::Body::heal(const VotePlace& place) {
         .generation = known_, .step = static_cast<std::uint64_t>(next_step()), .votes = place.steps, .history = place.history};
     offer_state(state_, label, static_cast<std::size_t>(me - place.donors.begin()), place.donors.size());
   }
-  group_.barrier(options_.step_timeout).wait();
+  group_.barrier(options_.heal_timeout).wait();
   has_healed_ = true;
   if (place.has_state) return;
   const parallel::Healed healed = take_state(state_, *window_, place.donors, known_);

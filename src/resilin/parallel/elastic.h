@@ -48,6 +48,7 @@ struct StepReport {
   int rank = 0;
   int world = 1;
   i64 attempt = 0;
+  bool healed = false;     // in this step the rank read its state from others
   bool leaves = false;     // this rank was asked to leave, and the others know: `leave` is next
   bool all_leave = false;  // so were all others
   bool saves = false;      // of those that leave, this one writes the checkpoint
@@ -98,8 +99,11 @@ struct ElasticOptions {
   std::size_t first_bucket_bytes = 1 << 20, bucket_bytes = 25 << 20;
   int most_attempts = 3;                                               // of one step, before the job ends with the reasons
   std::chrono::milliseconds step_timeout = std::chrono::minutes(1);    // for the sums and votes of a step
+  std::chrono::milliseconds heal_timeout = std::chrono::seconds(30);   // the same of a step in which ranks heal; slower ones are ended
   std::chrono::milliseconds change_timeout = std::chrono::minutes(2);  // for the next generation
   std::chrono::milliseconds hold = std::chrono::seconds(5);            // see ChangeRules
+  int min_world = 1;                                                   // fewer ranks wait for others
+  i64 digest_every = 16;                                               // steps whose digests have covered the whole state; 0: no digests
   bool protects = true;                                                // false: no votes, digests, ledger; a lost rank ends the job
   std::optional<LedgerOptions> ledger = std::nullopt;                  // none: nothing is written down
   std::vector<Tensor> deltas = {};                                     // see Elastic

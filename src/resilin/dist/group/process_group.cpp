@@ -5,7 +5,9 @@
 
 #include "resilin/base/error.h"
 #include "resilin/dist/agent/heartbeat.h"
+#include "resilin/dist/agent/rank_record.h"
 #include "resilin/dist/group/group_body.h"
+#include "resilin/dist/wire/codec.h"
 
 namespace resilin::dist {
 namespace {
@@ -55,6 +57,14 @@ GenerationInfo ProcessGroup::await_generation(std::uint64_t after, std::chrono::
 void ProcessGroup::set_blob(std::string blob) { body().set_blob(std::move(blob)); }
 std::optional<std::uint64_t> ProcessGroup::held_change() const { return body().held_change(); }
 bool ProcessGroup::admit_change(std::uint64_t change) { return body().admit_change(change); }
+void ProcessGroup::evict(int rank, const std::string& reason) {
+  const GenerationInfo now = info();
+  if (rank < 0 || rank >= static_cast<int>(now.handles.size()))
+    throw ArgumentError(cat("evict: no rank ", rank, " in a group of ", now.handles.size(), " in generation ", now.generation));
+  const std::size_t index = static_cast<std::size_t>(rank);
+  const EvictOrder order{parse_handle(now.handles[index]).instance, reason};
+  store()->set(evict_key(now.launch_ranks[index]), encode(order));
+}
 void ProcessGroup::report_step(i64 step) const {
   if (const std::shared_ptr<Heartbeat>& heartbeat = body().options().heartbeat) heartbeat->report(step);
 }

@@ -117,6 +117,8 @@ class RESILIN_API ProcessGroup {
   /// Lets a held change go on; all members do that at the same place of their work. Comes back at the end of the change: true when another generation
   /// stands, false when it came to nothing and this one goes on.
   bool admit_change(std::uint64_t change);
+  /// Asks the agent of a rank to end its process, as one that has failed. StoreError when nobody can be asked.
+  void evict(int rank, const std::string& reason);
   /// Tells the agent of this host which step begins now: where it is for others to see, and where planned faults strike.
   void report_step(i64 step) const;
 
