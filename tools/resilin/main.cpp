@@ -1,4 +1,4 @@
-// tools/resilin/main.cpp -- the program `resilin`: run, agent, fr, ledger, train, tour.
+// tools/resilin/main.cpp -- the program `resilin`: run, agent, fr, ledger, report, train, tour.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "tools/resilin/fr.h"
 #include "tools/resilin/ledger.h"
+#include "tools/resilin/report.h"
 #include "tools/resilin/run.h"
 #include "tools/resilin/tour.h"
 #include "tools/resilin/train.h"
@@ -19,6 +20,7 @@ int usage() {
       "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
       "       resilin fr print|analyze DIR         what the ranks of a job recorded, and which of them caused what\n"
       "       resilin ledger verify RUN            proves that no step and no sample of a run was lost or done twice\n"
+      "       resilin report RUN [-o FILE]         one page about a run: loss, throughput, recoveries, what each rank did when\n"
       "       resilin train CONFIG.toml [KEY=VALUE]...  a GPT that learns the bytes of a text; resilin train --help lists the keys\n"
       "       resilin tour                         a tour of tensors, with the kernels that ran\n",
       stderr);
@@ -34,6 +36,7 @@ int main(int argc, char** argv) {
     if (command == "agent") return resilin::tool::agent(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "fr") return resilin::tool::fr(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "ledger") return resilin::tool::ledger(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "report") return resilin::tool::report(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "run") return resilin::tool::run(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "train") return resilin::tool::train(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "tour" && argc == 2) return resilin::tool::tour();
