@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/resilin/demo.h"
 #include "tools/resilin/fr.h"
 #include "tools/resilin/ledger.h"
 #include "tools/resilin/report.h"
@@ -18,6 +19,7 @@ int usage() {
   std::fputs(
       "usage: resilin run [FLAGS] PROGRAM ...      starts and watches the ranks of a job; resilin run --help lists the flags\n"
       "       resilin agent [FLAGS]                watches ranks that srun, mpirun or a script starts\n"
+      "       resilin demo CONFIG.toml [FLAGS]     trains with several ranks, kills one, and accounts for every step and sample\n"
       "       resilin fr print|analyze DIR         what the ranks of a job recorded, and which of them caused what\n"
       "       resilin ledger verify RUN            proves that no step and no sample of a run was lost or done twice\n"
       "       resilin report RUN [-o FILE]         one page about a run: loss, throughput, recoveries, what each rank did when\n"
@@ -34,6 +36,7 @@ int main(int argc, char** argv) {
   try {
     const std::string_view command = argv[1];
     if (command == "agent") return resilin::tool::agent(std::vector<std::string>(argv + 2, argv + argc));
+    if (command == "demo") return resilin::tool::demo(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "fr") return resilin::tool::fr(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "ledger") return resilin::tool::ledger(std::vector<std::string>(argv + 2, argv + argc));
     if (command == "report") return resilin::tool::report(std::vector<std::string>(argv + 2, argv + argc));
