@@ -104,4 +104,3 @@
 #include "resilin/tensor/named_tensors.h"
 #include "resilin/tensor/print.h"
 #include "resilin/tensor/tensor.h"
-#include "resilin/train/step_state.h"

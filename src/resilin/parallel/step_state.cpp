@@ -56,6 +56,20 @@ void StepState::add(HostPart part) {
   parts_.push_back(std::move(part));
 }
 
+void StepState::add_generator(Generator& generator) {
+  add({"generator",
+       [&generator] {
+         return bytes_of_numbers({generator.seed(), generator.offset()});
+       },
+       [&generator](std::string_view bytes) {
+         const std::vector<i64> numbers = numbers_of_bytes(bytes);
+         if (numbers.size() != 2)
+           throw DistError(cat("step state: a generator has seed and offset; ", numbers.size(), " numbers were given"));
+         generator.manual_seed(numbers[0]);
+         generator.set_offset(numbers[1]);
+       }});
+}
+
 void StepState::seal() {
   if (is_sealed()) return;
   std::vector<Storage> storages;

@@ -14,6 +14,7 @@
 #include "resilin/io/checkpoint.h"
 #include "resilin/nn/module.h"
 #include "resilin/optim/optimizer.h"
+#include "resilin/tensor/generator.h"
 #include "resilin/tensor/named_tensors.h"
 
 namespace resilin::parallel {
@@ -41,6 +42,8 @@ class RESILIN_API StepState {
 
   void add(std::string name, const Tensor& x);
   void add(HostPart part);
+  /// "generator": seed and offset, of a program whose random numbers are not those of slots. It must outlive this.
+  void add_generator(Generator& generator);
   /// "model.<parameter>": parameters, and buffers such as running statistics.
   template <Reflected Model>
   void add_model(const Model& model) {

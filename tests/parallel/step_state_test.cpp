@@ -1,5 +1,5 @@
-// tests/train/step_state_test.cpp -- a run that goes on from a checkpoint takes the same steps, bit for bit.
-#include "resilin/train/step_state.h"
+// tests/parallel/step_state_test.cpp -- a run that goes on from a checkpoint takes the same steps, bit for bit.
+#include "resilin/parallel/step_state.h"
 
 #include <fstream>
 
@@ -32,10 +32,24 @@ struct Run {
   explicit Run(const std::string& text)
       : batches(data::ByteFile(text), {.batch = 5, .length = kLength, .seed = 4}),
         model({.block_size = kLength, .n_layer = 1, .n_head = 2, .n_embd = 16, .dropout = 0.25}),
-        optimizer(nn::parameters(model), {.lr = 1e-2}) {}
+        optimizer(nn::parameters(model), {.lr = 1e-2}) {
+    state.add_model(model);
+    state.add_optimizer(optimizer);
+    state.add_generator(default_generator());
+    state.add({"position",
+               [this] {
+                 return parallel::StepState::bytes_of_numbers({step, position.epoch, position.step});
+               },
+               [this](std::string_view bytes) {
+                 const std::vector<i64> numbers = parallel::StepState::numbers_of_bytes(bytes);
+                 step = numbers.at(0);
+                 position = {numbers.at(1), numbers.at(2)};
+               }});
+    state.seal();
+  }
 
   std::vector<float> take_steps(i64 count) {
-    data::Prefetch prefetch(batches, {.start = progress.position});
+    data::Prefetch prefetch(batches, {.start = position});
     std::vector<float> losses;
     for (i64 i = 0; i < count; ++i) {
       const data::Batch batch = prefetch.next();
@@ -45,7 +59,8 @@ struct Run {
       optimizer.step();
       optimizer.zero_grad();
       losses.push_back(loss.item<float>());
-      progress = {progress.step + 1, data::following(batch.position, batches.steps_per_epoch())};
+      ++step;
+      position = data::following(batch.position, batches.steps_per_epoch());
     }
     return losses;
   }
@@ -53,7 +68,9 @@ struct Run {
   data::ByteBatches batches;
   nn::GPT model;
   optim::AdamW optimizer;
-  train::Progress progress;
+  i64 step = 0;
+  data::Position position;  // of the next batch
+  parallel::StepState state;
 };
 
 }  // namespace
@@ -64,16 +81,16 @@ TEST_CASE("twenty steps after a checkpoint are those of the run that was not int
   default_generator().manual_seed(5);
   Run run(text);
   run.take_steps(40);  // into the second epoch
-  save_checkpoint(folder.path() + "/checkpoints", train::make_checkpoint(run.model, run.optimizer, run.progress));
+  save_checkpoint(folder.path() + "/checkpoints", run.state.checkpoint(run.step));
   const std::vector<float> expected = run.take_steps(20);
 
   default_generator().manual_seed(77);
   Run resumed(text);
   const std::optional<Checkpoint> checkpoint = load_latest(folder.path() + "/checkpoints");
   REQUIRE(checkpoint.has_value());
-  resumed.progress = train::restore(*checkpoint, resumed.model, resumed.optimizer);
-  CHECK(resumed.progress.step == 40);
-  CHECK(resumed.progress.position.epoch == 1);
+  resumed.state.restore(*checkpoint);
+  CHECK(resumed.step == 40);
+  CHECK(resumed.position.epoch == 1);
   CHECK(resumed.take_steps(20) == expected);
 }
 
@@ -84,12 +101,4 @@ TEST_CASE("a steady run takes no new memory from the system over a thousand step
   const i64 before = allocator_stats().reserved_bytes;
   run.take_steps(1000);
   CHECK(allocator_stats().reserved_bytes <= before);
-}
-
-TEST_CASE("checkpoints of something else are refused") {
-  Checkpoint checkpoint;
-  CHECK_THROWS_WITH_AS(train::restore(checkpoint), "restore: the checkpoint has no integer \"step_state\" in its metadata", IoError);
-  checkpoint.metadata = R"({"step_state": 2})";
-  CHECK_THROWS_WITH_AS(train::restore(checkpoint), "restore: the checkpoint is of version 2; this program reads version 1",
-                       UnsupportedError);
 }
