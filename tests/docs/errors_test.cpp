@@ -69,6 +69,36 @@ struct Example {
   std::function<void()> call;
 };
 
+/// Ranks that train a number each, from what they say, until one of them throws.
+void train(const std::vector<float>& begin, const parallel::Elastic::SlotFunction& run_slot) {
+  const int size = static_cast<int>(begin.size());
+  std::vector<Tensor> weights;
+  std::vector<std::unique_ptr<parallel::StepState>> states;
+  std::vector<std::unique_ptr<parallel::Elastic>> ranks;
+  dist::FakeFabric fabric;
+  const std::shared_ptr<dist::Store> store = dist::make_hash_store();
+  const dist::CoordinatorDriver coordinator({.first_size = begin.size()}, store, nullptr);
+  std::vector<dist::ProcessGroup> groups;
+  for (int i = 0; i < size; ++i) {
+    weights.push_back(requires_grad_(make<float>({begin[static_cast<std::size_t>(i)]})));
+    states.push_back(std::make_unique<parallel::StepState>());
+    states.back()->add("weight", weights.back());
+    ranks.push_back(std::make_unique<parallel::Elastic>(*states.back(), std::vector<Tensor>{weights.back()}, parallel::ElasticOptions{}));
+    groups.emplace_back(dist::GroupOptions{
+        .store = store, .transport = fabric.maker(i), .membership = dist::Membership::Lineage, .changes = ranks.back()->changes()});
+  }
+  std::vector<std::future<void>> ends;
+  for (int i = 0; i < size; ++i) {
+    ends.push_back(std::async(std::launch::async, [&, i] {
+      parallel::Elastic& rank = *ranks[static_cast<std::size_t>(i)];
+      rank.join(groups[static_cast<std::size_t>(i)]);
+      rank.step(run_slot, [](const parallel::Applied&) {});
+    }));
+  }
+  for (std::future<void>& end : ends) end.wait();
+  ends[0].get();
+}
+
 std::vector<Example> group_examples() {
   return {
       {"PeerError", typeid(PeerError),
@@ -116,6 +146,12 @@ std::vector<Example> group_examples() {
          ranks[1].await_generation(0, kPatience);
          coordinator.tell({{2}, {}});
          ranks[1].await_generation(1, kPatience);
+       }},
+      {"StepFailedError", typeid(StepFailedError),
+       [] { train({0}, [](const parallel::Slot&) -> parallel::SlotResult { throw IoError("no such file: batch 7"); }); }},
+      {"DivergedError", typeid(DivergedError),
+       [] {
+         train({0, 1}, [](const parallel::Slot&) { return parallel::SlotResult{.samples = 1}; });
        }},
       {"WouldBlockError", typeid(WouldBlockError),
        [] {

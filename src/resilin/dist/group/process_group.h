@@ -61,11 +61,11 @@ struct GroupOptions {
   std::chrono::nanoseconds spin{0};  // how long `wait` polls before it sleeps
   std::chrono::milliseconds attempt_timeout{10'000};
   std::chrono::milliseconds store_grace{60'000};
-  bool shares_memory = true;             // with ranks of this host, where the system allows it
-  std::shared_ptr<Recorder> recorder;    // null: nothing is recorded
-  std::shared_ptr<Heartbeat> heartbeat;  // to the agent of this host; null: it hears nothing of this process
-  bool tells_agent_of_leave = false;     // destroy() does: for an agent that is not the parent and sees no exit status
-  ChangeRules changes;
+  bool shares_memory = true;                       // with ranks of this host, where the system allows it
+  std::shared_ptr<Recorder> recorder = nullptr;    // null: nothing is recorded
+  std::shared_ptr<Heartbeat> heartbeat = nullptr;  // to the agent of this host; null: it hears nothing of this process
+  bool tells_agent_of_leave = false;               // destroy() does: for an agent that is not the parent and sees no exit status
+  ChangeRules changes = {};
 };
 
 struct ReconfigureOptions {
