@@ -264,7 +264,11 @@ TEST_CASE("a recording survives the kill of its process, and later goes with the
   RecorderOptions living = options;
   living.instance = 0xdef;
   Recorder recorder(living, machine_clock());
-  CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(999'999)) == 1);  // the unfinished one
+  CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(999'999)) == 0);  // the unfinished one is made just now
+  const std::filesystem::path unfinished = options.folder + "/rank-7.0.fr.new";
+  std::filesystem::last_write_time(unfinished, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2));
+  CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(999'999)) == 1);
+  CHECK_FALSE(std::filesystem::exists(unfinished));
   CHECK(read_recordings(options.folder).recordings.size() == 2);
   CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(2'000'000)) == 1);
   REQUIRE(read_recordings(options.folder).recordings.size() == 1);

@@ -136,8 +136,8 @@ class RESILIN_API Recorder {
   std::unique_ptr<State> state_;
 };
 
-/// Removes the recordings in `folder` whose process is gone, those that ended or were last heard of before `oldest_wall`, and what a
-/// process left that was killed while it made one. Gives back how many files went. A folder that is missing holds none.
+/// Removes the recordings in `folder` whose process is gone, those that ended or were last heard of before `oldest_wall`, and, after
+/// a minute, what a process left that was killed while it made one. Gives back how many files went. A folder that is missing holds none.
 RESILIN_API std::size_t remove_dead_recordings(const std::string& folder, std::chrono::nanoseconds oldest_wall);
 
 }  // namespace resilin::dist

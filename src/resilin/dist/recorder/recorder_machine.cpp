@@ -1,4 +1,5 @@
 // src/resilin/dist/recorder/recorder_machine.cpp -- recordings of this machine: their options, and those of processes that are gone.
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -48,9 +49,18 @@ std::optional<std::uint64_t> last_wall_ns(const std::string& path) {
   }
 }
 
+/// Its process makes it in milliseconds, and for some of them without the lock: who looks at the lock then would take it for dead, or get in
+/// its way.
+bool is_being_made(const std::filesystem::path& unfinished) {
+  std::error_code failure;
+  const std::filesystem::file_time_type written = std::filesystem::last_write_time(unfinished, failure);
+  return failure || written > std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1);
+}
+
 bool is_dead_recording(const std::filesystem::path& path, std::uint64_t oldest_wall_ns) {
   const bool unfinished = path.extension() == ".new" && path.stem().extension() == ".fr";
   if (!unfinished && path.extension() != ".fr") return false;
+  if (unfinished && is_being_made(path)) return false;
   const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
   bool dead = !has_writer(descriptor);
