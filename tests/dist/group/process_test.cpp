@@ -26,6 +26,7 @@
 #include "resilin/dist/launch/rank_info.h"
 #include "resilin/dist/membership/records.h"
 
+#include "tests/dist/group/measure.h"
 #include "tests/dist/group/summing.h"
 #include "tests/dist/launch/launcher.h"
 
@@ -34,31 +35,12 @@ namespace {
 
 using launch::Launcher;
 using launch::now_ms;
+using measure::descriptors_of;
+using measure::Load;
+using measure::percentile;
+using measure::start_time_of;
 using std::chrono::milliseconds;
 using summing::Note;
-
-std::string start_time_of(pid_t process) {
-  std::ifstream stat(cat("/proc/", process, "/stat"));
-  std::string text;
-  std::getline(stat, text);
-  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  std::string value;
-  for (int i = 0; i < 20 && fields >> value; ++i) continue;
-  return value;
-}
-
-std::size_t descriptors_of(pid_t process) {
-  std::size_t count = 0;
-  std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator(cat("/proc/", process, "/fd"), gone)) count += entry.exists() ? 1 : 0;
-  return count;
-}
-
-double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[std::min(values.size() - 1, static_cast<std::size_t>(share * static_cast<double>(values.size())))];
-}
 
 /// What is done to a job.
 struct Plan {
@@ -67,29 +49,6 @@ struct Plan {
   int stops = 2;
   std::uint64_t seed = 1;
   int busy_threads = 0;  // of other work beside it
-};
-
-/// Threads that compute for nobody.
-class Load {
- public:
-  explicit Load(int count) {
-    for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this] {
-        volatile double x = 1;
-        while (!ended_) x = x * 1.0000001 + 1e-9;
-      });
-    }
-  }
-  ~Load() {
-    ended_ = true;
-    for (std::thread& thread : threads_) thread.join();
-  }
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-
- private:
-  std::atomic<bool> ended_{false};
-  std::vector<std::thread> threads_;
 };
 
 /// A job of ranks that sum until it is stopped.

@@ -37,6 +37,15 @@ inline std::vector<Note> notes_in(const std::string& folder) {
   return notes;
 }
 
+/// Those of one kind, after a time.
+inline std::vector<Note> notes_of(const std::string& folder, const std::string& what, double after_ms) {
+  std::vector<Note> found;
+  for (const Note& note : notes_in(folder)) {
+    if (note.what == what && note.at_ms > after_ms) found.push_back(note);
+  }
+  return found;
+}
+
 /// The members of a generation after `after`, once all of them have a right sum in it and there are so many.
 inline std::vector<Note> members_in(const std::string& folder, int size, std::uint64_t after) {
   std::vector<Note> members;

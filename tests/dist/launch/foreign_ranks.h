@@ -1,9 +1,8 @@
 // tests/dist/launch/foreign_ranks.h -- Internal: ranks as srun starts them, and the agent that they start for themselves.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,15 +49,17 @@ class ForeignRanks {
     return end->kind == ProcessEnd::Kind::Signalled ? -end->signal : end->code;
   }
   pid_t process(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->process(); }
+  std::optional<int> rank_of(pid_t process) const {
+    const auto at = std::ranges::find(ranks_, process, [](const std::unique_ptr<Child>& rank) { return rank->process(); });
+    return at == ranks_.end() ? std::nullopt : std::optional(static_cast<int>(at - ranks_.begin()));
+  }
   /// The process that watches them.
   std::optional<pid_t> agent() const {
     std::error_code gone;
     for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator("/proc", gone)) {
       const std::string name = entry.path().filename().string();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      std::ifstream file(entry.path().string() + "/cmdline");
-      const std::string arguments((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-      if (arguments.find(cat("--rdzv-id=", job_, '\0')) != std::string::npos) return std::stoi(name);
+      if (read_proc(entry.path().string() + "/cmdline").find(cat("--rdzv-id=", job_, '\0')) != std::string::npos) return std::stoi(name);
     }
     return std::nullopt;
   }

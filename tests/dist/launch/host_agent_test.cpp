@@ -25,13 +25,7 @@ using launch::comes_true;
 using launch::ForeignRanks;
 using summing::members_in;
 using summing::Note;
-
-int number_of(const ForeignRanks& ranks, int size, pid_t process) {
-  for (int rank = 0; rank < size; ++rank) {
-    if (ranks.process(rank) == process) return rank;
-  }
-  return -1;
-}
+using summing::notes_of;
 
 TEST_CASE("ranks of srun start an agent, sum, go on without the one that is killed, and leave nothing") {
   const testing::TemporaryFolder out;
@@ -41,16 +35,16 @@ TEST_CASE("ranks of srun start an agent, sum, go on without the one that is kill
   REQUIRE(first.size() == 4);
   CHECK(ranks.folders().size() == 1);
   REQUIRE(ranks.agent().has_value());
-  const int victim = number_of(ranks, 4, first[1].process);
-  REQUIRE(victim >= 0);
-  kill(ranks.process(victim), SIGKILL);
-  CHECK(ranks.wait(victim) == -SIGKILL);
+  const std::optional<int> victim = ranks.rank_of(first[1].process);
+  REQUIRE(victim.has_value());
+  kill(first[1].process, SIGKILL);
+  CHECK(ranks.wait(*victim) == -SIGKILL);
   const std::vector<Note> rest = members_in(out.path(), 3, first[0].generation);
   REQUIRE(rest.size() == 3);
   for (const Note& note : rest) CHECK(note.process != first[1].process);
   summing::tell_to_stop(out.path());
   for (int rank = 0; rank < 4; ++rank) {
-    if (rank != victim) CHECK(ranks.wait(rank) == 0);
+    if (rank != *victim) CHECK(ranks.wait(rank) == 0);
   }
   CHECK(comes_true([&] { return !ranks.agent() && ranks.folders().empty(); }, 3));
   CHECK(ranks.log().find("incident 1:") != std::string::npos);
@@ -95,15 +89,6 @@ TEST_CASE("jobs of one name follow each other closely") {
     for (int rank = 0; rank < 2; ++rank) CHECK(jobs.back()->wait(rank) == 0);
   }
   CHECK(comes_true([&] { return !jobs.back()->agent() && jobs.back()->folders().empty(); }, 3));
-}
-
-/// Notes of one kind, after a time.
-std::vector<Note> notes_of(const std::string& folder, const std::string& what, double after_ms) {
-  std::vector<Note> found;
-  for (const Note& note : summing::notes_in(folder)) {
-    if (note.what == what && note.at_ms > after_ms) found.push_back(note);
-  }
-  return found;
 }
 
 TEST_CASE("ranks whose agent is dead go on summing, and end with 75 when they need another generation") {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -25,6 +26,13 @@
 namespace resilin::dist::launch {
 
 inline std::string read_or_empty(const std::string& path) { return std::filesystem::exists(path) ? read_file(path) : ""; }
+
+/// Of a file in /proc, whose process may end meanwhile: then what there is.
+inline std::string read_proc(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
 
 inline std::vector<std::string> lines_of(const std::string& path) {
   std::istringstream text(read_or_empty(path));
