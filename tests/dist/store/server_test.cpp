@@ -301,6 +301,78 @@ TEST_CASE("a foreign server on the port is told at once, a silent one in time, n
             "/store; the address must be usable; it must be reachable within 500 ms"));
 }
 
+/// Carries the bytes of clients to a server and back.
+class Relay {
+ public:
+  Relay(const Address& at, const Address& to) : listener_(listen_on(at)), to_(to), thread_([this] { run(); }) {}
+  ~Relay() {
+    ended_ = true;
+    thread_.join();
+  }
+  const Address& address() const { return listener_.address; }
+  /// What has been connected until now stays so and carries nothing any more, as over a link that was cut.
+  void silence() {
+    silences_ = true;
+    while (silences_) usleep(1000);
+  }
+
+ private:
+  struct Pair {
+    Descriptor client, server;
+    bool silent = false;
+  };
+  void run() {
+    while (!ended_) {
+      if (silences_) {
+        for (Pair& pair : pairs_) pair.silent = true;
+        silences_ = false;
+      }
+      if (std::optional<Descriptor> client = accept_client(listener_.socket)) pairs_.push_back({std::move(*client), begin_connect(to_)});
+      std::erase_if(pairs_,
+                    [](const Pair& pair) { return !pair.silent && !(carry(pair.client, pair.server) && carry(pair.server, pair.client)); });
+      usleep(1000);
+    }
+  }
+  /// False at the end of either.
+  static bool carry(const Descriptor& from, const Descriptor& to) {
+    char buffer[4096];
+    const Received received = receive_some(from, buffer, sizeof buffer);
+    if (received.state != Transfer::Done) return received.state == Transfer::Later;
+    for (std::string_view rest(buffer, received.count); !rest.empty();) {
+      const Received sent = send_some(to, rest);
+      if (sent.state == Transfer::Ended) return false;
+      rest.remove_prefix(sent.count);
+    }
+    return true;
+  }
+
+  const Listener listener_;
+  const Address to_;
+  std::atomic<bool> ended_{false}, silences_{false};
+  std::vector<Pair> pairs_;
+  std::thread thread_;
+};
+
+TEST_CASE("a connection that has become silent is replaced, and what waits on it goes on") {
+  const testing::TemporaryFolder folder;
+  const StoreServer server(kSecret, serving(unix_at(folder)));
+  Relay relay({Address::Kind::Unix, folder.path() + "/relay", 0}, unix_at(folder));
+  TcpStore store(relay.address(), kSecret, kBrief), other(unix_at(folder), kSecret, kPatient);
+  store.set("key", "before");
+  std::string waited;
+  std::thread waiter([&] {
+    const std::string trouble = message_of<StoreError>([&] { waited = store.get("late", milliseconds(20'000)); });
+    if (waited.empty()) waited = trouble;
+  });
+  relay.silence();
+  CHECK(message_of<StoreError>([&] { store.set("key", "lost"); }).find("in time: it is silent") != std::string::npos);
+  CHECK(message_of<StoreError>([&] { store.set("key", "after"); }) == "no such error");
+  other.set("late", "heard");
+  waiter.join();
+  CHECK(other.get("key") == "after");
+  CHECK(waited == "heard");
+}
+
 TEST_CASE("a recorded request sent again is refused and done once") {
   const testing::TemporaryFolder folder;
   const StoreServer server(kSecret, serving(unix_at(folder)));

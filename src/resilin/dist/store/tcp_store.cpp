@@ -58,8 +58,11 @@ class TcpStore::Session {
     while (!call.reply && !call.error) {
       const bool is_late = clock_.now() >= end_of(call);
       if (is_late || stop.stop_requested()) {
+        const bool was_sent = call.sent;
         calls_.erase(id);
-        throw is_late ? unreachable() : given_up(op);
+        if (!is_late) throw given_up(op);
+        if (was_sent) replace_silent();
+        throw unreachable();
       }
       if (reading_) {
         clock_.wait_until(changed_, lock, end_of(call));
@@ -234,6 +237,15 @@ class TcpStore::Session {
     retry_at_ = clock_.now() + pause_;
     pause_ = std::min(pause_ * 2, kLongestPause);
     for (auto& [id, call] : calls_) call.sent = false;
+  }
+
+  /// After a cut link a connection that stands is silent until the kernel sends again, which it does after ever longer pauses; a new one answers
+  /// as soon as the link does. What waits on the old one is sent again.
+  void replace_silent() {
+    break_off("it is silent");
+    retry_at_ = clock_.now();
+    wake_reader();
+    changed_.notify_all();
   }
 
   void fail_all(const std::exception_ptr& error) {
