@@ -216,19 +216,6 @@ void orphan(Orphans& job, bool in_change, std::uint64_t most_us, Outcome& outcom
   job.must_be_gone();
 }
 
-/// Names that the kills of ranks left where shared memory has one for milliseconds. They are made old, so that nobody has to wait a minute.
-std::vector<std::filesystem::path> age_segments(const std::string& folder) {
-  std::vector<std::filesystem::path> before, left;
-  std::error_code gone;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, gone)) before.push_back(entry.path());
-  usleep(2'000'000);
-  for (const std::filesystem::path& path : before) {
-    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2), gone);
-    if (!gone) left.push_back(path);
-  }
-  return left;
-}
-
 /// Of jobs of one name, each with the last one's remains beside it.
 void kill_agents(int jobs, std::uint64_t seed, std::uint64_t most_us) {
   const measure::Load load(2);
@@ -241,7 +228,7 @@ void kill_agents(int jobs, std::uint64_t seed, std::uint64_t most_us) {
     CHECK(all.back()->folders().size() == 1);  // the last one's is gone
     orphan(*all.back(), i % 2 == 1, most_us, outcome);
   }
-  const std::vector<std::filesystem::path> segments = age_segments(run_base() + "/ucx");
+  const std::vector<std::filesystem::path> segments = measure::age_segments();
   Orphans final_job(random);
   CHECK(final_job.folders().size() == 1);
   for (const std::filesystem::path& path : segments) CHECK_MESSAGE(!std::filesystem::exists(path), path.string());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "resilin/base/text.h"
+#include "resilin/dist/launch/run_folder.h"
 
 namespace resilin::dist::measure {
 
@@ -51,6 +54,20 @@ inline std::string percentiles(const std::vector<double>& values_ms) {
     return text.str();
   };
   return cat("p50 ", rounded(0.5), ", p95 ", rounded(0.95), ", p99 ", rounded(0.99), ", at most ", rounded(1));
+}
+
+/// Names that killed ranks left where shared memory has one for milliseconds. They are made old, so that nobody has to wait a minute until the
+/// next one that opens a transport removes them.
+inline std::vector<std::filesystem::path> age_segments() {
+  std::vector<std::filesystem::path> before, left;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(run_base() + "/ucx", gone)) before.push_back(entry.path());
+  usleep(2'000'000);
+  for (const std::filesystem::path& path : before) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2), gone);
+    if (!gone) left.push_back(path);
+  }
+  return left;
 }
 
 /// Threads that compute for nobody.

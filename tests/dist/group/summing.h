@@ -1,4 +1,4 @@
-// tests/dist/group/summing.h -- Internal: what ranks that sum until they are told to stop have written down (see process_test.cpp).
+// tests/dist/group/summing.h -- Internal: what ranks that sum until they are told to stop have written down (see summing.cpp).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace resilin::dist::summing {
 /// The test case that such a rank runs; it writes to the folder $OUT.
 inline constexpr const char* kTestCase = "a rank that sums";
 
-/// What a rank wrote down: "sum", its first of a generation was right; "failed", a work threw; or what was wrong.
+/// What a rank wrote down: "sum", its first of a generation was right; "on", so were the next 64; "failed", a work threw; "keys:N", the store
+/// has so many; "store-lost"; or what was wrong.
 struct Note {
   std::string what;
   std::uint64_t instance = 0, generation = 0;

@@ -83,6 +83,7 @@ class Launcher {
     process_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
+  pid_t process() const { return process_; }
   void send(int signal) const { kill(process_, signal); }
   std::string log() const { return read_or_empty(log_); }
 
@@ -92,7 +93,7 @@ class Launcher {
     const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    std::vector<std::string> variables = {"OUT=" + out.path()};
+    std::vector<std::string> variables = {"OUT=" + out.path(), "RESILIN_RECORDER_DIR=" + out.path() + "/recordings"};
     for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
     int code = 99;
     try {
