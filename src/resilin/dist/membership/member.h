@@ -115,6 +115,7 @@ class Member {
   void begin(std::uint64_t uuid);
   void read();
   void have_read(const Reply& reply);
+  std::string text_of_end(const StoreValue& over) const;
   void open(const Reply& state);
   void join(const Attempt& attempt, std::uint64_t version);
   void await_addresses();
@@ -125,7 +126,7 @@ class Member {
   void decide_again(const Reply& refused);
   void watch_decision();
   void see_decision(const StoreValue& value);
-  void resolve_by_current(const StoreValue& value);
+  void resolve_by_current(const StoreValue& value, const StoreValue& over);
   void propose_abort(AbortReason reason, std::vector<std::uint64_t> culprits, std::vector<Pair> pairs = {}, std::string text = {});
   void ask_who_is_missing();
   void blame(const Reply& reply);
@@ -135,6 +136,7 @@ class Member {
   void leave_attempt();
   void tidy();
   void look_for_others(std::uint64_t uuid);
+  void remove_attempt(std::uint64_t uuid);
   std::vector<std::string> keys_of(std::string (*key)(std::uint64_t, std::uint64_t), bool with_mine) const;
   bool is_in_attempt() const { return phase_ == Phase::Joined || phase_ == Phase::Connected || phase_ == Phase::Promised; }
   /// It has promised nothing yet, so it may give an attempt up by itself.
@@ -164,6 +166,7 @@ class Member {
   std::optional<Handles> wanted_;  // the user's own list
   Attempt attempt_;
   Attempt commit_, abort_;             // as this member has proposed them
+  Attempt last_abort_;                 // of a list, as it was decided
   std::uint64_t attempt_version_ = 0;  // of try/U while it is open
   std::uint64_t deadline_ms_ = 0;
   std::set<std::uint64_t> heard_;  // peers that answered

@@ -59,13 +59,13 @@ void Member::answer(const Asked& asked, const Reply& reply) {
     case Purpose::Addresses: return reply.status == StoreStatus::Ok ? connect(reply) : await_addresses();
     case Purpose::Readies: return reply.status == StoreStatus::Ok ? decide(reply) : await_readies();
     case Purpose::Watch: return see_decision(reply.values[0]);
-    case Purpose::Vanished: return resolve_by_current(reply.values[0]);
+    case Purpose::Vanished: return resolve_by_current(reply.values[0], reply.values[1]);
     case Purpose::WhoIsMissing: return blame(reply);
     case Purpose::Decide: return reply.status == StoreStatus::Ok ? learn(commit_) : decide_again(reply);
     case Purpose::Abort: return reply.status == StoreStatus::Ok ? learn(abort_) : see_decision(reply.values[0]);
     case Purpose::Tidy: return look_for_others(asked.uuid);
     case Purpose::LastOne:
-      if (reply.keys.empty()) ask_about(asked.uuid, Purpose::Tell, remove_keys({try_key(asked.uuid)}));
+      if (reply.keys.empty()) remove_attempt(asked.uuid);
       return;
   }
 }
@@ -101,11 +101,12 @@ void Member::begin(std::uint64_t uuid) {
   read();
 }
 
-void Member::read() { ask(Purpose::Read, {.op = StoreOp::Get, .keys = {kTopKey, kUsedKey, try_key(uuid_)}}); }
+void Member::read() { ask(Purpose::Read, {.op = StoreOp::Get, .keys = {kTopKey, kUsedKey, try_key(uuid_), over_key(uuid_)}}); }
 
 void Member::have_read(const Reply& reply) {
   const StoreValue& value = reply.values[2];
-  if (!value.exists()) return wanted_ ? open(reply) : conclude(cat("attempt ", uuid_, " is over"));
+  const bool is_over = reply.values[3].exists();
+  if (!value.exists()) return wanted_ && !is_over ? open(reply) : conclude(text_of_end(reply.values[3]));
   const Attempt attempt = decode<Attempt>(value.bytes);
   if (wanted_ && attempt.digest != digest_of(uuid_, *wanted_, false)) {
     if (attempt.verdict != Verdict::Open) return conclude(cat("uuid ", uuid_, " was already used; each attempt needs its own"));
@@ -116,6 +117,14 @@ void Member::have_read(const Reply& reply) {
   }
   if (attempt.verdict == Verdict::Open) return join(attempt, value.version);
   conclude(attempt.verdict == Verdict::Abort ? text_of(attempt) : cat("uuid ", uuid_, " was already used; each attempt needs its own"));
+}
+
+/// Of an attempt of which try/U is gone.
+std::string Member::text_of_end(const StoreValue& over) const {
+  if (!over.exists()) return cat("attempt ", uuid_, " is over");
+  const Attempt abort = decode<Attempt>(over.bytes);
+  const bool is_other_list = wanted_ && abort.digest != digest_of(uuid_, *wanted_, false);
+  return is_other_list ? cat("uuid ", uuid_, " was already used; each attempt needs its own") : text_of(abort);
 }
 
 void Member::open(const Reply& state) {
@@ -292,19 +301,19 @@ void Member::watch_decision() {
 
 void Member::see_decision(const StoreValue& value) {
   if (!is_in_attempt()) return;
-  if (!value.exists()) return ask(Purpose::Vanished, {.op = StoreOp::Get, .keys = {kCurrentKey}});
+  if (!value.exists()) return ask(Purpose::Vanished, {.op = StoreOp::Get, .keys = {kCurrentKey, over_key(uuid_)}});
   const Attempt attempt = decode<Attempt>(value.bytes);
   if (attempt.verdict == Verdict::Open) return watch_decision();
   learn(attempt);
 }
 
-void Member::resolve_by_current(const StoreValue& value) {
+void Member::resolve_by_current(const StoreValue& value, const StoreValue& over) {
   if (!is_in_attempt()) return;
   Current current;
   if (value.exists()) current = decode<Current>(value.bytes);
   if (current.generation > attempt_.generation)
     return leave(cat("evicted: generation ", current.generation, " goes on without this member"));
-  if (current.generation < attempt_.generation) return conclude(cat("attempt ", uuid_, " is over"));
+  if (current.generation < attempt_.generation) return conclude(text_of_end(over));
   commit_ = attempt_;
   commit_.verdict = Verdict::Commit;
   commit_.blobs = current.blobs;
@@ -321,6 +330,7 @@ void Member::learn(const Attempt& decision) {
   if (has_mesh_) out_.push_back(action::TellPeers{decision});
   if (decision.verdict == Verdict::Commit) return install(decision);
   const bool is_culprit = std::ranges::find(decision.culprits, options_.instance) != decision.culprits.end();
+  if (!decision.lineage) last_abort_ = decision;
   tidy();
   conclude(text_of(decision));
   if (options_.follows && generation_ == 0) return is_culprit ? leave(cat("refused as a joiner: ", text_of(decision))) : announce();
@@ -362,6 +372,15 @@ void Member::leave_attempt() {
 void Member::tidy() {
   const Request request = remove_keys({address_key(uuid_, options_.instance), ready_key(uuid_, options_.instance)});
   ask(attempt_.lineage ? Purpose::Tell : Purpose::Tidy, request);
+}
+
+/// A listed member may not have come yet: it hears of an abort all the same.
+void Member::remove_attempt(std::uint64_t uuid) {
+  Request request = remove_keys({try_key(uuid)});
+  if (last_abort_.uuid == uuid) {
+    request.writes.push_back({.key = over_key(uuid), .bytes = encode(last_abort_), .life = Life::Ttl, .ttl_ms = kOverMs});
+  }
+  ask_about(uuid, Purpose::Tell, std::move(request));
 }
 
 void Member::look_for_others(std::uint64_t uuid) {

@@ -44,6 +44,7 @@ void UsedUuids::insert(std::uint64_t uuid) {
 
 std::string revoke_key(std::uint64_t generation) { return cat("revoke/", generation); }
 std::string try_key(std::uint64_t uuid) { return cat("try/", uuid); }
+std::string over_key(std::uint64_t uuid) { return cat("over/", uuid); }
 std::string address_key(std::uint64_t uuid, std::uint64_t instance) { return cat("try/", uuid, "/address/", instance); }
 std::string ready_key(std::uint64_t uuid, std::uint64_t instance) { return cat("try/", uuid, "/ready/", instance); }
 

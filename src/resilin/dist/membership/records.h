@@ -134,6 +134,9 @@ inline constexpr const char* kPlanKey = "plan";
 inline constexpr const char* kJoinersKey = "joiners";  // instances that want to become members, 8 bytes each
 std::string revoke_key(std::uint64_t generation);
 std::string try_key(std::uint64_t uuid);
+/// What became of an aborted list, for members that come later: as try/U was. It goes by itself after kOverMs.
+std::string over_key(std::uint64_t uuid);
+inline constexpr std::uint64_t kOverMs = 600'000;
 std::string address_key(std::uint64_t uuid, std::uint64_t instance);
 std::string ready_key(std::uint64_t uuid, std::uint64_t instance);
 
