@@ -370,6 +370,12 @@ TEST_CASE("a connection that has become silent is replaced, and what waits on it
   other.set("late", "heard");
   waiter.join();
   CHECK(other.get("key") == "after");
+  // With time enough nobody notices.
+  TcpStore patient(relay.address(), kSecret, kPatient);
+  patient.set("key", "here");
+  relay.silence();
+  CHECK(message_of<StoreError>([&] { patient.set("key", "there"); }) == "no such error");
+  CHECK(other.get("key") == "there");
   CHECK(waited == "heard");
 }
 

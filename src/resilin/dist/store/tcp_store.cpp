@@ -29,6 +29,8 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kFirstPause = milliseconds(5);  // between two attempts to connect; doubled each time
 constexpr nanoseconds kLongestPause = milliseconds(500);
+constexpr nanoseconds kLongestConnect = milliseconds(1'000);  // then it is begun again, since the kernel tries ever more rarely
+constexpr nanoseconds kLongestSilence = milliseconds(2'000);  // after which a request is sent over a new connection
 
 }  // namespace
 
@@ -58,14 +60,17 @@ class TcpStore::Session {
     while (!call.reply && !call.error) {
       const bool is_late = clock_.now() >= end_of(call);
       if (is_late || stop.stop_requested()) {
-        const bool was_sent = call.sent;
+        if (is_late && call.sent) replace_silent();
         calls_.erase(id);
-        if (!is_late) throw given_up(op);
-        if (was_sent) replace_silent();
-        throw unreachable();
+        throw is_late ? unreachable() : given_up(op);
+      }
+      if (clock_.now() >= silent_at(call)) {
+        const nanoseconds since = silent_at(call) - kLongestSilence;
+        replace_silent();
+        lost_at_ = since;  // nobody has more time than before
       }
       if (reading_) {
-        clock_.wait_until(changed_, lock, end_of(call));
+        clock_.wait_until(changed_, lock, std::min(end_of(call), silent_at(call)));
       } else {
         read_for_all(lock, call);
       }
@@ -81,6 +86,7 @@ class TcpStore::Session {
     nanoseconds begin{0};
     nanoseconds wait_end{0};  // of the request's own wait
     bool sent = false;        // on the connection that stands
+    nanoseconds sent_at{0};
     std::optional<Reply> reply;
     std::exception_ptr error;
   };
@@ -123,6 +129,7 @@ class TcpStore::Session {
     }
     connection_->send({.kind = FrameKind::Request, .sequence = id}, encode(call.request));
     call.sent = true;
+    call.sent_at = clock_.now();
     if (!connection_->flush()) {
       break_off("the connection broke");
       wake_reader();
@@ -140,7 +147,7 @@ class TcpStore::Session {
   void read_for_all(std::unique_lock<std::mutex>& lock, const Call& own) {
     reading_ = true;
     try {
-      pump(lock, end_of(own));
+      pump(lock, std::min(end_of(own), silent_at(own)));
     } catch (const VersionError& error) {
       fail_all(std::current_exception());
       break_off(error.what());
@@ -171,7 +178,7 @@ class TcpStore::Session {
       Descriptor socket = begin_connect(address_);
       connection_.emplace(std::move(socket), Channel(Channel::Side::Client, secret_, {.payload_bytes = kStorePayloadBytes}));
       connecting_ = true;
-      challenge_end_ = clock_.now() + options_.challenge_timeout;
+      challenge_end_ = clock_.now() + std::min<nanoseconds>(options_.challenge_timeout, kLongestConnect);
     } catch (const StoreError& error) {
       break_off(error.what());
     }
@@ -201,6 +208,7 @@ class TcpStore::Session {
       const int result = writable_ ? connect_result(connection_->socket()) : ETIMEDOUT;
       if (result != 0) return break_off(std::generic_category().message(result));
       connecting_ = false;
+      challenge_end_ = clock_.now() + options_.challenge_timeout;
       return;
     }
     const bool was_open = connection_->channel().established();
@@ -237,6 +245,11 @@ class TcpStore::Session {
     retry_at_ = clock_.now() + pause_;
     pause_ = std::min(pause_ * 2, kLongestPause);
     for (auto& [id, call] : calls_) call.sent = false;
+  }
+
+  /// When the connection is given up for this call.
+  nanoseconds silent_at(const Call& call) const {
+    return call.sent ? std::max(call.wait_end, call.sent_at) + kLongestSilence : nanoseconds::max();
   }
 
   /// After a cut link a connection that stands is silent until the kernel sends again, which it does after ever longer pauses; a new one answers
