@@ -28,12 +28,14 @@ void Coordination::note(std::uint64_t instance, RankState state) {
     case RankState::Evicted: is_new = suspected_.insert(instance).second; break;
     case RankState::Dead:
       suspected_.insert(instance);
+      ended_.insert(instance);
       ++dead_;
       is_new = true;
       break;
     case RankState::Left:
     case RankState::Done:
       suspected_.erase(instance);
+      ended_.insert(instance);
       is_new = left_.insert(instance).second;
       break;
   }
@@ -49,7 +51,7 @@ void Coordination::tell() {
   std::set<std::uint64_t> suspected = suspected_;
   for (const auto& [node, instances] : lost_hosts_) suspected.insert(instances.begin(), instances.end());
   const std::size_t lacking = left_.size() + (policy_ == Policy::Shrink ? dead_ : 0);
-  driver_.tell({{suspected.begin(), suspected.end()}, {left_.begin(), left_.end()}, lacking});
+  driver_.tell({{suspected.begin(), suspected.end()}, {left_.begin(), left_.end()}, {ended_.begin(), ended_.end()}, lacking});
 }
 
 }  // namespace resilin::dist

@@ -41,7 +41,8 @@ class Coordination {
   const Policy policy_;
   std::set<std::uint64_t> suspected_;  // or dead
   std::map<i64, std::vector<std::uint64_t>> lost_hosts_;
-  std::set<std::uint64_t> left_;  // in good order
+  std::set<std::uint64_t> left_;   // in good order
+  std::set<std::uint64_t> ended_;  // and reaped, however they did
   std::size_t dead_ = 0;
   const Evicted evicted_;
   std::atomic<bool> has_lineage_ = false;

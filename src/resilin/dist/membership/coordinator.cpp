@@ -57,12 +57,14 @@ void Coordinator::handle(const StoreReplied& event) {
     case Purpose::Propose:
     case Purpose::Abort: return written(event.reply);
     case Purpose::Revoke: return revoked(event.reply);
+    case Purpose::End: is_ending_ = event.reply.status == StoreStatus::Ok; return;  // else what has changed is seen, and looked at again
   }
 }
 
 void Coordinator::handle(const SuspectsAre& event) {
   suspects_ = event.instances;
   left_ = event.left;
+  ended_ = event.ended;
   lacking_ = event.lacking;
   evaluate();
 }
@@ -162,6 +164,18 @@ void Coordinator::revoke() {
                         .writes = {{.key = key, .bytes = encode(Revocation{current_.generation, 0, losses})}}});
 }
 
+/// Only a member can take in another one, and an attempt that is decided cannot be decided otherwise.
+void Coordinator::end_lineage() {
+  const auto has_ended = [this](std::uint64_t instance) { return std::ranges::find(ended_, instance) != ended_.end(); };
+  const bool is_over = current_.generation != 0 && std::ranges::all_of(current_.members, has_ended);
+  if (!is_over || is_ending_ || !knows_enough() || (attempt_ && attempt_->verdict == Verdict::Open)) return;
+  is_ending_ = true;
+  ask(Purpose::End,
+      {.op = StoreOp::Txn,
+       .compares = {{.key = kPlanKey, .version = plan_version_}, {.key = kCurrentKey, .version = current_version_}, {.key = revoke_key(0)}},
+       .writes = {{.key = revoke_key(0), .bytes = encode(Revocation{current_.generation, 0, current_.members})}}});
+}
+
 /// A member tells at once that it has lost another; which of the two is gone a detector knows a moment later.
 bool Coordinator::is_gathering() const { return is_revoked_ && now_ms_ < gather_ends_ms_ && lost_.empty() && new_losses().empty(); }
 
@@ -172,6 +186,7 @@ bool Coordinator::knows_enough() const {
 
 void Coordinator::evaluate() {
   revoke();
+  end_lineage();
   if (!knows_enough()) return;
   if (attempt_ && attempt_->verdict == Verdict::Open) return guard_attempt();
   if (is_gathering() || choose_handles(situation()).empty()) return;

@@ -30,10 +30,12 @@ struct StoreReplied {
   std::uint64_t id = 0;
   Reply reply;
 };
-/// All instances that the detector suspects now, and all that are known to have left in good order, which is no reason to revoke anything.
+/// All instances that the detector suspects now, all that are known to have left in good order, which is no reason to revoke anything, and all
+/// whose processes have ended, however.
 struct SuspectsAre {
   std::vector<std::uint64_t> instances;
   std::vector<std::uint64_t> left = {};
+  std::vector<std::uint64_t> ended = {};
   std::size_t lacking = 0;  // nobody takes the place of so many: a first generation does not wait for them
 };
 struct TimePassed {
@@ -49,7 +51,8 @@ struct CoordinatorRequest {
 };
 
 /// Watches the lineage and opens attempts: when a member is suspected, when a generation's Work has failed, when somebody wants to join.
-/// A suspected member's generation is revoked at once: who waits for it learns that before there is a plan.
+/// A suspected member's generation is revoked at once: who waits for it learns that before there is a plan. When all members have ended there
+/// is nobody who could take in another one, and it says so to those that wait.
 ///
 /// Every effect is a transaction against the versions it read, so any number of Coordinators may run: the slower one's is refused. It decides
 /// nothing: an attempt it opened is decided by its members, or aborted by anyone.
@@ -65,7 +68,7 @@ class Coordinator {
   const Current& current() const { return current_; }
 
  private:
-  enum class Purpose { Watch, Read, Propose, Missing, Abort, Revoke };
+  enum class Purpose { Watch, Read, Propose, Missing, Abort, Revoke, End };
 
   void handle(const coordinator_event::Started&) { watch(); }
   void handle(const coordinator_event::StoreReplied& event);
@@ -81,6 +84,7 @@ class Coordinator {
   bool is_gathering() const;
   std::vector<std::uint64_t> new_losses() const;
   void revoke();
+  void end_lineage();
   void evaluate();
   void guard_attempt();
   void blame(const Reply& reply);
@@ -94,12 +98,14 @@ class Coordinator {
   std::uint64_t now_ms_ = 0;
   std::vector<std::uint64_t> suspects_;
   std::vector<std::uint64_t> left_;
+  std::vector<std::uint64_t> ended_;
   std::size_t lacking_ = 0;
   std::vector<CoordinatorRequest> out_;  // of this step
   std::map<std::uint64_t, Purpose> asked_;
   std::uint64_t last_id_ = 0;
   bool is_busy_ = false;      // a proposal or an abort is under way
   bool is_revoking_ = false;  // and this beside it
+  bool is_ending_ = false;    // the lineage's end is said, or being said
 
   // As last seen, with versions.
   Plan plan_;

@@ -84,7 +84,14 @@ void Member::followed(const Reply& reply) {
   revoke_version_ = reply.values[2].version;
   if (reply.values[0].exists()) plan_ = decode<Plan>(reply.values[0].bytes);
   if (reply.values[1].exists()) current_ = decode<Current>(reply.values[1].bytes);
-  if (reply.values[2].exists()) revoke(decode<Revocation>(reply.values[2].bytes).lost);
+  if (reply.values[2].exists()) {
+    const Revocation revocation = decode<Revocation>(reply.values[2].bytes);
+    if (generation_ == 0) {
+      return leave(
+          cat("refused as a joiner: all members of generation ", revocation.generation, " have ended, and nobody else takes one in"));
+    }
+    revoke(revocation.lost);
+  }
   follow();
   publish_revocation();
   pursue_plan();
