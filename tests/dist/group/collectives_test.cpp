@@ -143,6 +143,53 @@ TEST_CASE("tensors of any layout, several at once, and inputs let go of early") 
   });
 }
 
+TEST_CASE("tensors that overlap are refused with their ranges, but for results in place and strides that pass by each other") {
+  Ranks ranks(2, 4);
+  ranks.reconfigure(ranks.all());
+  const auto part = [](const Tensor& x, i64 begin, i64 count, i64 stride = 1) {
+    return Tensor::view(x.storage(), DType::F32, begin, Shape{count}, Shape{stride});
+  };
+  const Tensor base = filled<float>(100, DType::F32, [](i64 i) { return static_cast<double>(i); });
+  const auto refusal = [&](const std::function<void(ProcessGroup&)>& call) { return test::message_of([&] { call(ranks[0]); }); };
+  CHECK(refusal([&](ProcessGroup& group) { group.all_gather_single(part(base, 0, 20), part(base, 5, 10)); }) ==
+        "all_gather_single: input 0 and output 0 overlap: bytes 20 to 60 and 0 to 80; they must be apart, or the input this rank's part of "
+        "the "
+        "output");
+  CHECK(refusal([&](ProcessGroup& group) { group.all_gather_single(part(base, 0, 20), part(base, 10, 10)); }).find("overlap") !=
+        std::string::npos);  // rank 1's part
+  CHECK(refusal([&](ProcessGroup& group) { group.reduce_scatter_single(part(base, 15, 10), part(base, 0, 20)); }) ==
+        "reduce_scatter_single: input 0 and output 0 overlap: bytes 0 to 80 and 60 to 100; they must be apart, or the output this rank's "
+        "part "
+        "of the input");
+  CHECK(refusal([&](ProcessGroup& group) {
+          group.all_reduce_coalesced({part(base, 50, 10), part(base, 0, 20), part(base, 19, 3)});
+        }) == "all_reduce_coalesced: outputs 1 and 2 overlap: bytes 0 to 80 and 76 to 88; they must be apart");
+  CHECK(refusal([&](ProcessGroup& group) {
+          group.all_reduce_coalesced({part(base, 0, 10, 2), part(base, 4, 10, 3)});
+        }).find("overlap") != std::string::npos);
+  for (const std::function<void(ProcessGroup&, const Tensor&)>&write : std::vector<std::function<void(ProcessGroup&, const Tensor&)>>{
+           [](ProcessGroup&group, const Tensor&x) { group.broadcast(x, 0); },
+           [](ProcessGroup&group, const Tensor&x) { group.all_reduce(x); },
+           [](ProcessGroup&group, const Tensor&x) { group.recv(x, 1); },
+       }) {
+    const Tensor expanded = Tensor::view(base.storage(), DType::F32, 0, Shape{3, 4}, Shape{0, 1});
+    CHECK(refusal([&](ProcessGroup& group) { write(group, expanded); }).find("elements of output 0 share memory") != std::string::npos);
+  }
+  // The group works on.
+  ranks.run([&](int process, ProcessGroup& group) {
+    const Tensor x = filled<float>(40, DType::F32, [&](i64 i) { return static_cast<double>(i + 100 * process); });
+    group.all_gather_single(part(x, 0, 20), part(x, 10 * process, 10)).wait();
+    if (static_cast<float*>(x.data())[15] != 115) throw std::runtime_error("gathered");
+    group.reduce_scatter_single(part(x, 20 + 10 * process, 10), part(x, 20, 20)).wait();
+    if (static_cast<float*>(x.data())[20 + 10 * process] != static_cast<float>(2 * (20 + 10 * process) + 100)) {
+      throw std::runtime_error("scattered");
+    }
+    const Tensor y = filled<float>(10, DType::F32, [](i64) { return 1.0; });
+    group.all_reduce_coalesced({part(y, 0, 5, 2), part(y, 1, 5, 2)}).wait();
+    if (static_cast<float*>(y.data())[0] != 2 || static_cast<float*>(y.data())[9] != 2) throw std::runtime_error("columns");
+  });
+}
+
 TEST_CASE("works that nobody waits for end by themselves, in any number") {
   Ranks ranks(3, 5);
   ranks.reconfigure(ranks.all());

@@ -2,12 +2,15 @@
 #include "resilin/dist/collective/call.h"
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "resilin/base/error.h"
 #include "resilin/base/text.h"
 #include "resilin/dist/collective/combine.h"
+#include "resilin/dist/collective/overlap.h"
+#include "resilin/tensor/layout.h"
 #include "resilin/tensor/row_major.h"
 
 namespace resilin::dist {
@@ -47,6 +50,7 @@ class Checker {
     check_op();
     check_sizes();
     check_ranks();
+    check_memory();
     if (collective_.timeout <= std::chrono::milliseconds(0)) {
       throw ArgumentError(cat(name_, ": timeout is ", collective_.timeout.count(), " ms; it must be above 0"));
     }
@@ -97,16 +101,36 @@ class Checker {
                            : scatters ? cat("the input must have ", ranks, " times those of the output")
                                       : "they must be equal"));
     }
-    if (collective_.kind == CollectiveKind::AllReduce && size_ > 1 && overlaps_partly(inputs[0], outputs[0])) {
-      throw ArgumentError(cat(name_, ": input and output overlap; they must be the same elements or apart"));
+  }
+  /// What is written must be apart from what else is written or read, but for results that take the place of what they are made of.
+  void check_memory() const {
+    const std::vector<Tensor>&inputs = collective_.inputs, &outputs = collective_.outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (is_non_overlapping(outputs[i].shape(), outputs[i].strides())) continue;
+      throw ArgumentError(cat(name_, ": elements of output ", i, " share memory: shape ", outputs[i].shape(), ", strides ",
+                              outputs[i].strides(), "; each needs its own"));
+    }
+    if (const std::optional<std::pair<std::size_t, std::size_t>> two = find_overlap(outputs)) {
+      throw ArgumentError(cat(name_, ": outputs ", two->first, " and ", two->second,
+                              " overlap: ", print_ranges(outputs[two->first], outputs[two->second]), "; they must be apart"));
+    }
+    for (std::size_t i = 0; i < inputs.size() && i < outputs.size(); ++i) {
+      if (is_in_place(inputs[i], outputs[i]) || !shares_elements(inputs[i], outputs[i])) continue;
+      throw ArgumentError(cat(name_, ": input ", i, " and output ", i, " overlap: ", print_ranges(inputs[i], outputs[i]), "; they must be ",
+                              collective_.kind == CollectiveKind::AllGatherSingle ? "apart, or the input this rank's part of the output"
+                              : collective_.kind == CollectiveKind::ReduceScatterSingle
+                                  ? "apart, or the output this rank's part of the input"
+                                  : "the same elements or apart"));
     }
   }
-  /// Memory in common, but not the same elements in the same order.
-  static bool overlaps_partly(const Tensor& a, const Tensor& b) {
-    if (!a.storage().defined() || a.storage() != b.storage() || elements_of(a) == 0) return false;
-    if (a.data() == b.data() && a.is_contiguous() && b.is_contiguous()) return false;
-    const std::byte *from = static_cast<const std::byte*>(a.data()), *other = static_cast<const std::byte*>(b.data());
-    return a.is_contiguous() && b.is_contiguous() && from < other + bytes_of_elements(b) && other < from + bytes_of_elements(a);
+  bool is_in_place(const Tensor& input, const Tensor& output) const {
+    if (is_same_view(input, output)) return true;
+    if (!input.is_contiguous() || !output.is_contiguous()) return false;
+    const std::byte *from = static_cast<const std::byte*>(input.data()), *to = static_cast<const std::byte*>(output.data());
+    const std::uint64_t rank = static_cast<std::uint64_t>(rank_);
+    if (collective_.kind == CollectiveKind::AllGatherSingle) return from == to + rank * bytes_of_elements(input);
+    if (collective_.kind == CollectiveKind::ReduceScatterSingle) return to == from + rank * bytes_of_elements(output);
+    return from == to;
   }
   void check_ranks() const {
     const CollectiveKind kind = collective_.kind;
