@@ -213,12 +213,16 @@ void ProcessGroup::Body::destroy() {
   // A group that ends while an exception is on its way does not leave in good order.
   if (options_.recorder != nullptr && std::uncaught_exceptions() == 0) options_.recorder->leave();
   const Failure failure{FailureKind::Destroyed, cat("group ", options_.name, " was destroyed"), {}, -1};
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (next_ != nullptr) next_->close(failure);
-  if (current_ != nullptr) {
-    current_->leave();
-    current_->close(failure);
+  std::shared_ptr<Mesh> next, current;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    next = next_;
+    current = current_;
   }
+  if (next != nullptr) next->close(failure);
+  if (current == nullptr) return;
+  current->leave();  // others may ask meanwhile
+  current->close(failure);
 }
 
 // ---- what the member's machine asks for, in the driver's thread

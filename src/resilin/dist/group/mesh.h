@@ -78,6 +78,8 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   void fail(Failure failure);
   /// As `fail`, and comes back when everything has ended.
   void close(Failure failure);
+  /// Says that this rank goes in good order, and comes back when every peer has what was sent to it, has gone itself, or has been silent for too
+  /// long. Does not wait while works are under way, which end with `close`.
   void leave();
 
   /// What a thread that nobody waits for finds.
@@ -133,6 +135,8 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   void take(int peer, const note::Revoke& revoke);
   void take(int peer, const note::Decision& decision);
   void take(int peer, const note::Leave& leave);
+  void take(int peer, const note::Farewell& farewell);
+  void need_no_more(int peer);
   void take(int peer, const note::WindowMessage& message);
   void lost(int peer, const std::string& why);
   void tell_all(const note::Note& note);
@@ -153,6 +157,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   std::atomic<int> open_works_{0};
   std::atomic<bool> failing_{false};
   std::atomic<bool> closed_{false};
+  std::atomic<int> needy_{0};         // peers that may lack something of a rank that leaves
   const Descriptor alarm_;            // readable from the failure on
   mutable std::mutex failure_mutex_;  // guards failure_
   Failure failure_;
@@ -166,6 +171,7 @@ class Mesh : public std::enable_shared_from_this<Mesh> {
   bool installed_ = false;
   bool frozen_ = false;
   std::vector<char> connected_, readable_, left_;  // by rank
+  std::vector<char> is_needy_;                     // while this rank leaves
   std::vector<std::pair<int, std::string>> lost_while_frozen_;
   std::vector<std::int64_t> launch_ranks_;
   std::uint64_t sequence_ = 0;              // of the last collective

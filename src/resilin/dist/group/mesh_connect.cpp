@@ -16,6 +16,8 @@
 namespace resilin::dist {
 namespace {
 
+constexpr std::chrono::nanoseconds kLongestFarewell = std::chrono::milliseconds(2'000);
+
 std::size_t index_of(int rank) { return static_cast<std::size_t>(rank); }
 
 bool can_read(const note::Hello& peer) {
@@ -50,7 +52,7 @@ void Mesh::join(const Attempt& attempt, int rank) {
   size_ = static_cast<int>(attempt.handles.size());
   transport_->join(rank_, size_);
   connected_.assign(attempt.handles.size(), false);
-  readable_ = left_ = connected_;
+  readable_ = left_ = is_needy_ = connected_;
   launch_ranks_.assign(attempt.handles.size(), -1);
   launch_ranks_[index_of(rank)] = options_.launch_rank;
 }
@@ -97,10 +99,25 @@ void Mesh::tell_peers(const Attempt& decision) {
 }
 
 void Mesh::leave() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (is_closed()) return;
-  if (installed_) tell_all(note::Leave{attempt_.generation});
-  transport_->progress();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_closed() || !installed_) return;
+    tell_all(note::Leave{attempt_.generation});
+    transport_->progress();
+    if (failing_.load(std::memory_order_acquire) || !works_.empty()) return;
+    for (int peer = 0; peer < size_; ++peer) {
+      is_needy_[index_of(peer)] = peer != rank_ && connected_[index_of(peer)] && !left_[index_of(peer)];
+      needy_.fetch_add(is_needy_[index_of(peer)], std::memory_order_relaxed);
+    }
+  }
+  attend(
+      &needy_, clock_.now() + kLongestFarewell,
+      [this] { return needy_.load(std::memory_order_acquire) == 0 || is_closed() || failing_.load(std::memory_order_acquire); }, nullptr);
+}
+
+/// It has all, or has gone.
+void Mesh::need_no_more(int peer) {
+  if (std::exchange(is_needy_[index_of(peer)], false) && needy_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_sleepers(&needy_);
 }
 
 std::string Mesh::lanes(int peer) {
@@ -157,7 +174,14 @@ void Mesh::take(int, const note::Decision& decision) {
 }
 
 void Mesh::take(int peer, const note::Leave& leave) {
-  if (leave.generation == attempt_.generation) left_[index_of(peer)] = true;
+  if (leave.generation != attempt_.generation) return;
+  left_[index_of(peer)] = true;
+  transport_->send_note(peer, encode(note::Note(note::Farewell{attempt_.generation})));
+  need_no_more(peer);
+}
+
+void Mesh::take(int peer, const note::Farewell& farewell) {
+  if (farewell.generation == attempt_.generation) need_no_more(peer);
 }
 
 void Mesh::take(int peer, const note::WindowMessage& message) {
@@ -186,6 +210,7 @@ void Mesh::lost(int peer, const std::string& why) {
   const std::int64_t launch_rank = launch_ranks_[index_of(peer)];
   if (!installed_) return events_.unreachable(peer, why);
   if (left_[index_of(peer)]) return;  // whoever still needs it finds out
+  if (is_needy_[index_of(peer)]) return need_no_more(peer);
   if (frozen_) {
     lost_while_frozen_.emplace_back(peer, why);  // or it has installed the next generation before this rank
     return;

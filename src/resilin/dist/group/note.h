@@ -58,6 +58,12 @@ struct Leave {
   static constexpr auto fields() { return std::tuple{field("generation", &Leave::generation)}; }
 };
 
+/// The answer to a Leave: it has come, and so has all that was sent before it.
+struct Farewell {
+  std::uint64_t generation = 0;
+  static constexpr auto fields() { return std::tuple{field("generation", &Farewell::generation)}; }
+};
+
 /// A window's work where its memory cannot be shared. Signals and puts have no reply; a flush's reply comes after all of them.
 struct WindowMessage {
   enum class Kind : std::uint8_t { Put, Get, FetchAdd, CompareSwap, Signal, Flush, Reply };
@@ -80,6 +86,6 @@ struct WindowMessage {
   }
 };
 
-using Note = std::variant<Hello, Revoke, Decision, Leave, WindowMessage>;
+using Note = std::variant<Hello, Revoke, Decision, Leave, Farewell, WindowMessage>;
 
 }  // namespace resilin::dist::note
