@@ -77,4 +77,4 @@ build/oracle/index.jsonl: tests/oracle/make_vectors.py
 
 format:
 	@tools/install.sh check
-	find src tests tools bench examples python -name '*.h' -o -name '*.cpp' 2>/dev/null | xargs -r -n 20 -P $(JOBS) clang-format-14 -i
+	find $(wildcard src tests tools bench examples python) -name '*.h' -o -name '*.cpp' | xargs -r -n 20 -P $(JOBS) clang-format-14 -i
