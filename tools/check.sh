@@ -37,7 +37,9 @@ build clang14
 step "libFuzzer on what reads bytes of strangers"
 build clang14 wire_fuzz
 mkdir -p build/corpus/wire
-build/clang14/bin/wire_fuzz -max_total_time="${RESILIN_FUZZ_S:-30}" -max_len=2000 -rss_limit_mb=1000 -print_final_stats=1 build/corpus/wire
+# Two minutes of one processor; that fewer runs were done in the time is a failure.
+timeout 1800 build/clang14/bin/wire_fuzz -runs="${RESILIN_FUZZ_RUNS:-1000000}" -max_len=2000 -rss_limit_mb=1000 -print_final_stats=1 \
+  -artifact_prefix=build/corpus/ build/corpus/wire
 
 # One sample in sixteen: generated code is not instrumented, the engine around it is.
 export RESILIN_SWEEP_SUBSET=${RESILIN_SWEEP_SUBSET:-16} RESILIN_SWEEP_SEED=${RESILIN_SWEEP_SEED:-1}

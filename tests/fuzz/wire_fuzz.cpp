@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "resilin/base/error.h"
@@ -23,6 +25,29 @@ void read_payload(std::string_view bytes) {
   } catch (const DistError&) {
     return;  // what a damaged payload must end in
   }
+}
+
+/// What a stranger can send that knows everything but the secret: any header and payload under a right checksum, past which no chance leads.
+std::string framed(std::string_view bytes) {
+  constexpr FrameKind kKinds[] = {FrameKind::Hello,  FrameKind::Challenge, FrameKind::Proof, FrameKind::Welcome,
+                                  FrameKind::Refuse, FrameKind::Request,   FrameKind::Reply, FrameKind::Beat};
+  const std::size_t first = bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]);
+  return encode_frame({.kind = kKinds[first % std::size(kKinds)], .generation = first, .group = 1, .sequence = first << 32},
+                      bytes.substr(std::min<std::size_t>(1, bytes.size())));
+}
+
+/// A whole frame comes out as it went in, in whatever pieces it comes; the first byte is their length.
+void read_whole_frame(std::string_view bytes) {
+  const std::string sent = framed(bytes);
+  const std::size_t piece = bytes.empty() ? 1 : static_cast<unsigned char>(bytes[0]) + 1u;
+  FrameParser parser({.payload_bytes = sent.size()});
+  std::optional<Frame> frame;
+  for (std::size_t at = 0; at < sent.size(); at += piece) {
+    RESILIN_ASSERT(!frame, "a frame ends with its last byte");
+    parser.push(std::string_view(sent).substr(at, piece));
+    frame = parser.next();
+  }
+  RESILIN_ASSERT(frame && encode_frame(frame->header, frame->payload) == sent, "a whole frame comes out as it went in");
 }
 
 /// The first byte is the length of the pieces.
@@ -65,7 +90,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_payload<Request>(bytes);
   read_payload<Reply>(bytes);
   read_payload<BeatMessage>(bytes);
-  open_connection(bytes, Channel::Side::Client);
-  open_connection(bytes, Channel::Side::Server);
+  read_whole_frame(bytes);
+  const std::string frame = framed(bytes);
+  for (const Channel::Side side : {Channel::Side::Client, Channel::Side::Server}) {
+    open_connection(bytes, side);
+    open_connection(frame, side);
+  }
   return 0;
 }
