@@ -71,15 +71,11 @@ RunStory::News RunStory::take(const Event& event) {
     void (RunStory::*take)(const Event&, News&);
   };
   static constexpr std::array kChapters = {
-      Chapter{"run", &RunStory::take_run},
-      Chapter{"start", &RunStory::take_start},
-      Chapter{"kill", &RunStory::take_kill},
-      Chapter{"exit", &RunStory::take_exit},
-      Chapter{"generation", &RunStory::take_generation},
-      Chapter{"in_doubt", &RunStory::take_doubt},
-      Chapter{"heal", &RunStory::take_heal},
-      Chapter{"commit", &RunStory::take_commit},
-      Chapter{"held_out", &RunStory::take_held_out},
+      Chapter{"run", &RunStory::take_run},        Chapter{"plan", &RunStory::take_plan},
+      Chapter{"start", &RunStory::take_start},    Chapter{"kill", &RunStory::take_kill},
+      Chapter{"exit", &RunStory::take_exit},      Chapter{"generation", &RunStory::take_generation},
+      Chapter{"in_doubt", &RunStory::take_doubt}, Chapter{"heal", &RunStory::take_heal},
+      Chapter{"commit", &RunStory::take_commit},  Chapter{"held_out", &RunStory::take_held_out},
       Chapter{"sample", &RunStory::take_sample},
   };
   News news;
@@ -103,8 +99,18 @@ void RunStory::take_run(const Event& event, News& news) {
   news.messages.push_back(text);
 }
 
+/// Fewer steps than were planned fit into the budget.
+void RunStory::take_plan(const Event& event, News& news) {
+  const std::optional<i64> steps = whole(event, "steps");
+  if (!steps || *steps == progress_.steps) return;
+  progress_.steps = *steps;
+  news.messages.push_back(cat(at_step(event), *steps, " steps fit into the time"));
+}
+
 void RunStory::take_start(const Event& event, News& news) {
-  if (event.life > 0) news.messages.push_back(cat("rank ", event.rank, " is started again"));
+  if (event.life == 0) return;
+  news.messages.push_back(cat("rank ", event.rank, " is started again"));
+  returns_open_.push_back({.t_us = event.t_us, .rank = event.rank});
 }
 
 void RunStory::take_kill(const Event& event, News& news) {
@@ -117,6 +123,7 @@ void RunStory::take_kill(const Event& event, News& news) {
   if (signal != SIGKILL) return;
   killed_.insert({event.rank, event.life});
   ++deaths_;
+  deaths_open_.push_back({.t_us = event.t_us, .rank = event.rank, .generation = progress_.generation});
 }
 
 void RunStory::take_exit(const Event& event, News& news) {
@@ -138,9 +145,8 @@ void RunStory::take_generation(const Event& event, News& news) {
   }
   std::string text = cat(at_step(event), "generation ", *generation);
   if (world) text += cat(": ", *world, *world == 1 ? " rank" : " ranks", members_text(event));
-  if (cause == "shrink") text += cat(", ", fixed(real(event, "after_ms").value_or(0), 1), " ms after the loss was noticed");
+  if (cause == "first" && world) full_world_ = *world;
   if (cause == "join") text += ", one comes back";
-  if (cause == "heal") text += ", with the state healed";
   news.messages.push_back(text);
 }
 
@@ -158,12 +164,29 @@ void RunStory::take_heal(const Event& event, News& news) {
   news.messages.push_back(text);
 }
 
+/// How long it took until a step was committed without the dead, and with all that had come back.
+void RunStory::tell_recovery(const Event& commit, News& news) {
+  const auto ms_since = [&](const Since& since) { return fixed(static_cast<double>(commit.t_us - since.t_us) * 1e-3, 0); };
+  const i64 generation = whole(commit, "generation").value_or(0), world = whole(commit, "world").value_or(0);
+  while (!deaths_open_.empty() && generation > deaths_open_.front().generation && commit.t_us >= deaths_open_.front().t_us) {
+    news.messages.push_back(cat(at_step(commit), "committed by ", world, " ranks, ", ms_since(deaths_open_.front()), " ms after rank ",
+                                deaths_open_.front().rank, " was killed"));
+    deaths_open_.pop_front();
+  }
+  while (!returns_open_.empty() && full_world_ > 0 && world >= full_world_ && commit.t_us >= returns_open_.front().t_us) {
+    news.messages.push_back(cat(at_step(commit), "committed by all ", world, " ranks, ", ms_since(returns_open_.front()), " ms after rank ",
+                                returns_open_.front().rank, " was started again"));
+    returns_open_.pop_front();
+  }
+}
+
 /// Of two processes that tell of one step, the one who was first member at the time and its successor, the second is no news.
 void RunStory::take_commit(const Event& event, News& news) {
   const std::optional<i64> step = whole(event, "step");
   if (!step || *step < 0 || *step == std::numeric_limits<i64>::max()) return;
   const i64 done = *step + 1;
   if (done <= progress_.step && !recent_commits_.empty()) return;
+  tell_recovery(event, news);
   progress_.step = done;
   progress_.loss = real(event, "loss");
   progress_.tokens_per_s = real(event, "tokens_per_s").value_or(0);

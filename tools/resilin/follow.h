@@ -29,6 +29,7 @@ class RunStory {
 
  private:
   void take_run(const Event& event, News& news);
+  void take_plan(const Event& event, News& news);
   void take_start(const Event& event, News& news);
   void take_kill(const Event& event, News& news);
   void take_exit(const Event& event, News& news);
@@ -36,6 +37,7 @@ class RunStory {
   void take_doubt(const Event& event, News& news);
   void take_heal(const Event& event, News& news);
   void take_commit(const Event& event, News& news);
+  void tell_recovery(const Event& commit, News& news);
   void take_held_out(const Event& event, News& news);
   void take_sample(const Event& event, News& news);
 
@@ -45,6 +47,14 @@ class RunStory {
   bool introduced_ = false;
   i64 deaths_ = 0;
   std::set<i64> generations_;
+  /// Something that a later commit makes good.
+  struct Since {
+    i64 t_us = 0;
+    i64 rank = 0;
+    i64 generation = 0;  // of the commits before it
+  };
+  std::deque<Since> deaths_open_, returns_open_;    // kills that no generation has answered, ranks that are not among all others yet
+  i64 full_world_ = 0;                              // of the first generation
   std::set<Life> killed_;                           // on purpose: their end is no news
   std::set<std::pair<i64, i64>> doubts_;            // generation and step
   std::deque<std::pair<i64, i64>> recent_commits_;  // time and steps done

@@ -168,11 +168,13 @@ int TrainRun::run() {
 
 void TrainRun::take_steps() {
   StepReport last;
+  i64 planned = model_.steps();
   while (!elastic_->is_healed() || elastic_->next_step() < model_.steps()) {
     const i64 begin_us = unix_time_us();
     last = elastic_->step([this](const Slot& slot) { return model_.run_slot(slot, elastic_->goodput()); },
                           [this](const Applied& applied) { model_.apply(applied); });
     tell_step(last, begin_us);
+    if (std::exchange(planned, model_.steps()) != planned && last.rank == 0) tell("plan", {{"step", last.step}, {"steps", planned}});
     if (server_) serve(last);
     if (last.leaves) {
       if (last.saves) save();

@@ -32,6 +32,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGlance{20};
 constexpr milliseconds kFarewell{5000};
 constexpr milliseconds kLook{100};
+constexpr milliseconds kStorePatience{10'000};
+constexpr int kMostLosses = 100;  // generations that failed in one step
 constexpr const char* kLatestKey = "checkpoint/latest";
 
 double now_s() { return static_cast<double>(machine_clock().now().count()) * 1e-9; }
@@ -57,8 +59,8 @@ class Elastic::Body {
   void leave();
   void save(const std::string& folder, i64 keep);
 
-  i64 next_step() const { return first_step_ + static_cast<i64>(commitment_.place().steps); }
-  bool is_healed() const { return commitment_.place().has_state; }
+  i64 next_step() const { return first_step_ + static_cast<i64>(commitment_->place().steps); }
+  bool is_healed() const { return commitment_->place().has_state; }
   Goodput& goodput() { return goodput_; }
   ProcessGroup& group() { return group_; }
 
@@ -99,7 +101,7 @@ class Elastic::Body {
   void admit(std::uint64_t change);
   void lose(const DistError& error);
   void drop_slow_takers();
-  void catch_up(training_event::Generation::Cause cause, double since_s);
+  void catch_up(double since_s);
   std::uint64_t state_digest(i64 step) const;
   /// Ranks have joined, and no step of the generation is committed yet.
   bool is_healing(const VotePlace& place) const { return !place.takers.empty() && place.steps == base_steps_; }
@@ -112,7 +114,7 @@ class Elastic::Body {
   const ElasticOptions options_;
   std::atomic<bool>& leave_asked_;
   GradientBuckets buckets_;
-  Commitment commitment_;
+  const std::shared_ptr<Commitment> commitment_ = std::make_shared<Commitment>();  // also the group's
   Goodput goodput_;
   std::optional<Ledger> ledger_;
   ProcessGroup group_;
@@ -123,6 +125,7 @@ class Elastic::Body {
   std::optional<dist::Window> window_;  // through which takers read
   std::optional<Kept> kept_;
   i64 attempt_ = 0;                   // of the next step
+  int losses_ = 0;                    // of generations, in it
   std::vector<std::string> reasons_;  // why its attempts failed
   milliseconds timeout_{0};           // of this try's sums and votes
   double begin_s_ = 0;                // of the step
@@ -132,15 +135,15 @@ class Elastic::Body {
 // ---- the group's thread
 
 ChangeRules Elastic::Body::changes() {
-  return {.closed = [this] { return commitment_.close(); },
-          .reopened = [this] { commitment_.reopen(); },
-          .installed = [this](const GenerationInfo& info) { commitment_.install(info); },
+  return {.closed = [commitment = commitment_] { return commitment->close(); },
+          .reopened = [commitment = commitment_] { commitment->reopen(); },
+          .installed = [commitment = commitment_](const GenerationInfo& info) { commitment->install(info); },
           .hold = options_.hold};
 }
 
 void Elastic::Body::join(ProcessGroup group) {
   group_ = std::move(group);
-  catch_up(training_event::Generation::Cause::First, now_s());
+  catch_up(now_s());
 }
 
 // ---- a step
@@ -160,7 +163,7 @@ StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction
       } else if (group_.is_aborted()) {
         throw CancelledError(cat("elastic: generation ", known_, " ended while step ", kept_->step, " was in doubt"));
       } else if (group_.generation() != known_) {
-        catch_up(training_event::Generation::Cause::Join, now_s());
+        catch_up(now_s());
       }
     } catch (const EvictedError&) {
       throw;
@@ -182,7 +185,7 @@ StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction
 /// Does what the machine of votes wants done; a report when a step was applied.
 std::optional<StepReport> Elastic::Body::perform(const ApplyFunction& apply, milliseconds patience) {
   std::optional<StepReport> report;
-  for (const StepAction& action : commitment_.take(patience)) {
+  for (const StepAction& action : commitment_->take(patience)) {
     std::visit(Overloaded{[&](const step_action::Apply& one) { report = apply_kept(one, apply); },
                           [&](const step_action::Discard& one) { discard(one); },
                           [&](const step_action::StateLost&) {
@@ -200,13 +203,13 @@ std::optional<StepReport> Elastic::Body::perform(const ApplyFunction& apply, mil
 }
 
 void Elastic::Body::try_step(const SlotFunction& run_slot) {
-  VotePlace place = commitment_.place();
+  VotePlace place = commitment_->place();
   if (place.generation != known_ || group_.generation() != known_) {
-    return catch_up(training_event::Generation::Cause::Join, now_s());  // with what is to be done first
+    return catch_up(now_s());  // with what is to be done first
   }
   if (!place.takers.empty() && !has_healed_) {
     heal(place);
-    place = commitment_.place();
+    place = commitment_->place();
   }
   kept_ = Kept{.place = place, .step = first_step_ + static_cast<i64>(place.steps), .attempt = attempt_};
   group_.report_step(kept_->step);
@@ -215,8 +218,8 @@ void Elastic::Body::try_step(const SlotFunction& run_slot) {
   sum(mine);
   if (options_.protects) return vote(mine);
   if (!mine.failure.empty()) throw StepFailedError(cat("elastic: step ", kept_->step, " failed: ", mine.failure));
-  commitment_.computed(place, true);
-  commitment_.voted(place, std::vector<bool>(static_cast<std::size_t>(place.size), true));
+  commitment_->computed(place, true);
+  commitment_->voted(place, std::vector<bool>(static_cast<std::size_t>(place.size), true));
   kept_->has_voted = true;
 }
 
@@ -277,7 +280,7 @@ void Elastic::Body::vote(const Contribution& mine) {
                 .is_yes = static_cast<std::uint8_t>(mine.failure.empty() && kept_->samples > 0),
                 .leaves = static_cast<std::uint8_t>(leave_asked_.load(std::memory_order_relaxed))};
   ballot.set_reason(!mine.failure.empty() ? mine.failure : "no rank had a sample");
-  commitment_.computed(place, ballot.is_yes != 0);
+  commitment_->computed(place, ballot.is_yes != 0);
   kept_->has_cast = ballot.is_yes != 0;
   count(exchange(group_, ballot, timeout_));
 }
@@ -301,7 +304,7 @@ void Elastic::Body::count(const std::vector<Ballot>& ballots) {
   }
   kept_->change = common_change(ballots);
   kept_->has_voted = true;
-  commitment_.voted(kept_->place, yes);
+  commitment_->voted(kept_->place, yes);
 }
 
 // ---- its outcome
@@ -321,7 +324,7 @@ StepReport Elastic::Body::apply_kept(const step_action::Apply& action, const App
     buckets_.clear();
   }
   window_.reset();
-  attempt_ = 0;
+  attempt_ = losses_ = 0;
   {
     const Goodput::Scope scope(goodput_, Spent::Protect);
     if (ledger_) ledger_->write_done({action.generation, kept_->step, kept_->attempt}, state_digest(kept_->step + 1));
@@ -390,24 +393,25 @@ std::uint64_t Elastic::Body::state_digest(i64 step) const {
 /// All ranks hold this change, and have applied the same step.
 void Elastic::Body::admit(std::uint64_t change) {
   const Goodput::Scope scope(goodput_, Spent::Recover);
-  if (group_.admit_change(change)) catch_up(training_event::Generation::Cause::Join, now_s());
+  if (group_.admit_change(change)) catch_up(now_s());
 }
 
 void Elastic::Body::lose(const DistError& error) {
   const Goodput::Scope scope(goodput_, Spent::Recover);
   const double since_s = now_s();
   tell(training_event::Lost{known_, next_step(), error.what()});
+  if (++losses_ > kMostLosses) throw StepFailedError(cat("elastic: step ", next_step(), " lost ", losses_, " generations: ", error.what()));
   // What this rank alone ran into, the others must hear of.
   if (!group_.is_aborted() && group_.generation() == known_) group_.abort(error.what());
   buckets_.drain();
   window_.reset();
   if (dynamic_cast<const TimeoutError*>(&error) != nullptr) drop_slow_takers();
-  catch_up(training_event::Generation::Cause::Shrink, since_s);
+  catch_up(since_s);
 }
 
 /// Those that do not heal in time hold all others up: their agents end them, and their next lives try again.
 void Elastic::Body::drop_slow_takers() {
-  const VotePlace place = commitment_.place();
+  const VotePlace place = commitment_->place();
   if (place.generation != known_ || !is_healing(place) || place.donors.empty() || place.rank != place.donors.front()) return;
   for (const int taker : place.takers) group_.evict(taker, cat("it did not heal in ", options_.heal_timeout.count(), " ms"));
 }
@@ -431,20 +435,21 @@ GenerationInfo Elastic::Body::await_enough() {
   }
 }
 
-void Elastic::Body::catch_up(training_event::Generation::Cause cause, double since_s) {
+void Elastic::Body::catch_up(double since_s) {
+  using Cause = training_event::Generation::Cause;
+  const bool is_first = known_ == 0;
   const GenerationInfo info = await_enough();
   known_ = info.generation;
-  const VotePlace place = commitment_.place();
+  const VotePlace place = commitment_->place();
   base_steps_ = place.steps;
   has_healed_ = place.takers.empty();
-  const bool joins = !place.takers.empty();
   tell(training_event::Generation{.generation = info.generation,
                                   .rank = info.rank,
                                   .world = static_cast<int>(info.handles.size()),
                                   .step = next_step(),
-                                  .cause = cause == training_event::Generation::Cause::First ? cause
-                                           : joins                                           ? training_event::Generation::Cause::Join
-                                                                                             : training_event::Generation::Cause::Shrink,
+                                  .cause = is_first               ? Cause::First
+                                           : place.takers.empty() ? Cause::Shrink
+                                                                  : Cause::Join,
                                   .members = info.launch_ranks,
                                   .after_s = now_s() - since_s});
 }
@@ -463,7 +468,7 @@ void Elastic::Body::heal(const VotePlace& place) {
   if (place.has_state) return;
   const parallel::Healed healed = take_state(state_, *window_, place.donors, known_);
   first_step_ = static_cast<i64>(healed.label.step) - static_cast<i64>(healed.label.votes);
-  commitment_.healed(place, healed.label);
+  commitment_->healed(place, healed.label);
   base_steps_ = healed.label.votes;
   tell(training_event::Healed{known_, next_step(), healed.bytes, now_s() - since_s});
 }
@@ -479,7 +484,7 @@ void Elastic::Body::save(const std::string& folder, i64 keep) {
     if (latest && *latest > step)
       throw StaleError(cat("save: ", folder, " has a checkpoint of step ", *latest, "; this one is of step ", step));
     Store& store = *group_.store();
-    const StoreValue current = store.watch(kCurrentKey, 0);
+    const StoreValue current = store.watch(kCurrentKey, 0, kStorePatience);
     const std::uint64_t newest = decode<Current>(current.bytes).generation;
     if (newest != known_) throw StaleError(cat("save: this rank is in generation ", known_, "; the newest one is ", newest));
     const Reply reply =

@@ -334,7 +334,8 @@ void ProcessGroup::Body::hold(const member_action::CloseAdmission& action) {
     admits_held_ = false;
   }
   hold_ = std::thread([this, action, current] {
-    const std::chrono::nanoseconds until = machine_clock().now() + options_.changes.hold;
+    // The attempt itself has an end, at which nobody may be to blame for waiting.
+    const std::chrono::nanoseconds until = machine_clock().now() + std::min(options_.changes.hold, options_.attempt_timeout / 2);
     std::unique_lock<std::mutex> lock(mutex_);
     while (held_ == action.uuid && !admits_held_ && machine_clock().now() < until && current->failure().kind == FailureKind::None)
       machine_clock().wait_until(changed_, lock, until);

@@ -47,7 +47,8 @@ struct ChangeRules {
   std::function<void()> reopened;
   /// This is the generation now. Its first collective starts after that.
   std::function<void(const GenerationInfo&)> installed;
-  /// A change that nothing has forced, as when somebody joins, waits so long for `admit_change`: then the members lose no step under way.
+  /// A change that nothing has forced, as when somebody joins, waits so long for `admit_change`, at most half of the
+  /// group's attempt_timeout: then the members lose no step under way.
   std::chrono::milliseconds hold{0};
 };
 
