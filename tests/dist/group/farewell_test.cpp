@@ -69,8 +69,8 @@ void send_and_destroy(int rounds) {
   }
 }
 
-TEST_CASE("ranks that sum 8 MiB over TCP and destroy their group at once all get the sum") { sum_and_destroy(10); }
-TEST_CASE("who sends 8 MiB over TCP and destroys its group at once has sent all of it") { send_and_destroy(60); }
+TEST_CASE("ranks that sum 8 MiB over TCP and destroy their group at once all get the sum") { sum_and_destroy(5); }
+TEST_CASE("who sends 8 MiB over TCP and destroys its group at once has sent all of it") { send_and_destroy(20); }
 
 TEST_CASE("soak: 200 sums and 200 messages of 8 MiB over TCP, each the last of its group" * doctest::test_suite("soak") * doctest::skip()) {
   sum_and_destroy(200);

@@ -49,7 +49,7 @@ struct Plan {
 class SummingJob {
  public:
   SummingJob(int size, std::vector<std::string> flags)
-      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "sum", summing::kTestCase), "launcher", 900) {}
+      : size_(size), launcher_(out_, launch::with_test_case(std::move(flags), "keys", summing::kTestCase), "launcher", 900) {}
 
   std::vector<Note> notes() const { return summing::notes_in(out_.path()); }
   std::vector<Note> members(int size, std::uint64_t after) const {

@@ -204,6 +204,15 @@ TEST_CASE("one that left in good order is left out, and nothing is revoked for i
   CHECK(planned(desk) == std::vector<std::uint64_t>{1, 2});
 }
 
+TEST_CASE("when all members have ended, whoever waits to join is told so, and not before") {
+  Desk desk = lineage();
+  LoneCoordinator coordinator(desk, {});
+  coordinator.tell(coordinator_event::SuspectsAre{.instances = {1, 2}, .left = {3}, .ended = {1, 2}});
+  CHECK_FALSE(desk.store.keys().find(revoke_key(0)));
+  coordinator.tell(coordinator_event::SuspectsAre{.instances = {1, 2}, .left = {3}, .ended = {1, 2, 3}});
+  CHECK(desk.read<Revocation>(revoke_key(0)).generation == kBase);
+}
+
 TEST_CASE("a first generation waits for all, but for those who will not come") {
   Desk desk;
   LoneCoordinator coordinator(desk, {.first_size = 3});

@@ -108,7 +108,7 @@ struct Plan {
 };
 
 /// The value of revoke/g, g being cur's generation: its Work has failed. The first member that found it out says whom it lost; a Coordinator
-/// says whom detectors suspect. The key goes when cur moves.
+/// says whom detectors suspect. The key goes when cur moves. revoke/0 tells whoever wants to join that all members of that generation have ended.
 struct Revocation {
   std::uint64_t generation = 0;
   std::uint64_t origin = 0;  // an instance; 0: a Coordinator
