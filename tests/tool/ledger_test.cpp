@@ -129,6 +129,20 @@ TEST_CASE("a step that two votes committed is a lost commit") {
   CHECK(account.kinds.size() == 1);
 }
 
+TEST_CASE("each vote that committed a step needs its tries, the lost one too") {
+  damaged("votes", "step 5 is done as 0.5.0, for which nobody voted",
+          [](LedgerFiles& files) { line_of(files, "3.1", Kind::Done, 5).id = "0.5.0"; });
+}
+
+TEST_CASE("a sample of an earlier step counts once in each step that has it") {
+  const LedgerAccount account = damaged("samples", "step 8 has 23 different samples", [](LedgerFiles& files) {
+    LedgerLine& line = line_of(files, "1.1", Kind::Try, 8);
+    line.samples[0] = line.samples[1] = line_of(files, "0.1", Kind::Try, 7).samples[0];
+  });
+  CHECK(account.samples_twice == 2);
+  CHECK(account.samples_missing == 2);
+}
+
 TEST_CASE("states of one step that differ are found") {
   const LedgerAccount account = damaged("state", "step 6 gave state 0123, but by 0.1.jsonl",
                                         [](LedgerFiles& files) { line_of(files, "2.1", Kind::Done, 6).state = "0123"; });

@@ -43,7 +43,7 @@ struct LaneBox {
 /// Blocks of one colour, as one path.
 class Blocks {
  public:
-  explicit Blocks(double gap = 0.45, double widest = 1.6) : gap_(gap), widest_(widest) {}
+  explicit Blocks(double gap = 0.45, double widest = 2.4) : gap_(gap), widest_(widest) {}
   /// Blocks nearer to each other than a gap that can be seen become one.
   void add(std::size_t lane, const std::string& style, double from, double to) {
     Block& last = last_[{lane, style}];
@@ -115,12 +115,14 @@ void draw_lives(Svg& svg, const Story& story, const std::map<i64, std::size_t>& 
   }
 }
 
-void draw_crosses(Svg& svg, const Story& story, const std::map<i64, std::size_t>& lanes, const LaneBox& box, const Plot& plot) {
+/// A cross on its lane for each kill that has a place.
+void draw_crosses(Svg& svg, const Story& story, const std::map<i64, std::size_t>& lanes, const LaneBox& box,
+                  FunctionRef<double(double)> x_of) {
   for (const KillEvent& kill : story.run.kills) {
     const auto lane = lanes.find(kill.rank);
-    if (lane != lanes.end())
-      svg.add(cat("<g class=\"on-lane\">",
-                  glyph(MarkerKind::Kill, {plot.x_of(kill.t_s), box.at(lane->second) + box.height / 2}, kill_text(kill)), "</g>"));
+    const double at = x_of(kill.t_s);
+    if (lane == lanes.end() || std::isnan(at)) continue;
+    svg.add(cat("<g class=\"on-lane\">", glyph(MarkerKind::Kill, {at, box.at(lane->second) + box.height / 2}, kill_text(kill)), "</g>"));
   }
 }
 
@@ -162,26 +164,35 @@ void draw_zoom_axis(Svg& svg, const ZoomAxis& axis, double left, double right, d
   svg.text({(left + right) / 2, bottom + 38}, "time since the kill, ms", "label", "middle");
 }
 
-/// One step of one rank: a tinted block, with its number where there is room.
-void draw_block(Svg& svg, const StepEvent& step, const ZoomAxis& axis, const LaneBox& box, std::size_t lane, bool numbered) {
-  const double from = axis.at(step.begin_s), width = std::max(axis.at(step.end_s) - from - 1.2, 0.8);
-  const std::string words = cat("rank ", step.rank, ", step ", step.step, ", generation ", step.generation, step.healing ? ", healing" : "",
-                                ": ", fixed((step.end_s - step.begin_s) * 1e3, 1), " ms");
-  svg.add(cat("<g><title>", escape(words), "</title>"));
-  svg.rect({from - 1.2, box.at(lane)}, width + 1.2, box.height, "ground");
-  svg.rect({from, box.at(lane)}, width, box.height, cat("tint ", colour_of(step.generation)));
-  if (step.healing) svg.rect({from, box.at(lane)}, width, box.height, "hatch");
-  if (numbered)
-    svg.text({from + width / 2, box.at(lane) + box.height / 2 + 4}, cat(step.step), step.healing ? "number halo" : "number", "middle");
-  svg.add("</g>");
-}
-
 /// Whether the numbers of all steps fit into their blocks.
 bool numbers_fit(const std::vector<StepEvent>& steps, const ZoomAxis& axis, bool narrow) {
   const double share = narrow ? 0.72 : 0.86;  // of the usual size of letters
   return std::all_of(steps.begin(), steps.end(), [&](const StepEvent& step) {
     return axis.at(step.end_s) - axis.at(step.begin_s) > words_width(cat(step.step)) * share + 2;
   });
+}
+
+/// The steps as tinted blocks, with their numbers where there is room for all.
+void draw_steps(Svg& svg, const std::vector<StepEvent>& steps, const ZoomAxis& axis, const LaneBox& box,
+                const std::map<i64, std::size_t>& lanes) {
+  Blocks blocks(0, 0), healed(0, 0), ground(4, svg.width());
+  std::string numbers;
+  const bool numbered = numbers_fit(steps, axis, svg.narrow());
+  for (const StepEvent& step : steps) {
+    const auto lane = lanes.find(step.rank);
+    if (lane == lanes.end()) continue;
+    const double from = axis.at(step.begin_s), to = axis.at(step.end_s);
+    ground.add(lane->second, "ground", from, to);
+    blocks.add(lane->second, cat("tint ", colour_of(step.generation)), from, to - 0.8);
+    if (step.healing) healed.add(lane->second, "hatch", from, to - 0.8);
+    if (!numbered) continue;
+    numbers += cat("<text", step.healing ? " class=\"halo\"" : "", " x=\"", px((from + to) / 2), "\" y=\"",
+                   px(box.at(lane->second) + box.height / 2 + 4), "\">", step.step, "</text>");
+  }
+  svg.add(ground.markup(box));
+  svg.add(blocks.markup(box));
+  svg.add(healed.markup(box));
+  svg.add(cat("<g class=\"numbers\" text-anchor=\"middle\">", numbers, "</g>"));
 }
 
 /// The rows of markers from `strip_top` on, their lines down to `bottom`.
@@ -219,7 +230,7 @@ std::string draw_lanes(const Story& story, const FigureSize& size) {
   if (lanes.empty()) return empty_drawing(svg, "Ranks", "There are no steps and no starts of ranks.");
   LaneBox box;
   const bool healing = any_healing(story.run.steps);
-  Plot plot(svg, story, {.y_label = svg.narrow() ? "" : "ranks", .height = box.pitch * static_cast<double>(lanes.size()), .y_axis = false},
+  Plot plot(svg, story, {.y_label = "", .height = box.pitch * static_cast<double>(lanes.size()), .y_axis = false},
             lane_legend(generations_of(story.run.steps), healing));
   box.top = plot.top();
   plot.draw_frame();
@@ -238,7 +249,7 @@ std::string draw_lanes(const Story& story, const FigureSize& size) {
   svg.add(ground.markup(box));
   svg.add(blocks.markup(box));
   svg.add(healed.markup(box));
-  draw_crosses(svg, story, lanes, box, plot);
+  draw_crosses(svg, story, lanes, box, [&plot](double t_s) { return plot.x_of(t_s); });
   return svg.finish(plot.height(), "Ranks",
                     cat(story.run.steps.size(), " steps of ", lanes.size(), " ranks, with ", story.run.kills.size(), " kills."));
 }
@@ -262,14 +273,8 @@ std::string draw_lanes_around(const Story& story, std::size_t kill_index, const 
   draw_lane_names(svg, lanes, box, left);
   draw_zoom_markers(svg, story, axis, strip, bottom);
   draw_lives(svg, story, lanes, box, [&axis](double t_s) { return axis.at(t_s); });
-  const bool numbered = numbers_fit(steps, axis, svg.narrow());
-  for (const StepEvent& step : steps) {
-    if (const auto lane = lanes.find(step.rank); lane != lanes.end()) draw_block(svg, step, axis, box, lane->second, numbered);
-  }
-  if (const auto lane = lanes.find(kill.rank); lane != lanes.end()) {
-    svg.add(cat("<g class=\"on-lane\">",
-                glyph(MarkerKind::Kill, {axis.at(kill.t_s), box.at(lane->second) + box.height / 2}, kill_text(kill)), "</g>"));
-  }
+  draw_steps(svg, steps, axis, box, lanes);
+  draw_crosses(svg, story, lanes, box, [&axis](double t_s) { return axis.holds(t_s) ? axis.at(t_s) : kUnknown; });
   return svg.finish(bottom + 46, title, cat("The steps from ", kill.step - 5, " to ", kill.step + 10, " of each rank."));
 }
 

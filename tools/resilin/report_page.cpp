@@ -143,7 +143,7 @@ std::string zooms(const Story& story) {
         "thin "
         "line is a process that starts, waits or recovers.";
     if (i + 1 == shown && story.run.kills.size() > shown)
-      caption += cat(" The other ", story.run.kills.size() - shown, " kills are not enlarged.");
+      caption += cat(" Only the first ", shown, " of ", story.run.kills.size(), " kills are enlarged.");
     out += figure_markup(cat("around-", i), cat("Around the ", kill_text(story.run.kills[i])), drawings, caption);
   }
   return out;
@@ -151,8 +151,10 @@ std::string zooms(const Story& story) {
 
 std::string figures(const Story& story) {
   return figure("loss-step", "Loss by step", draw_loss_by_step, story,
-                "The loss of each committed step; below the dashed line the model knows more of a token than the one before it tells. A "
-                "kill must leave no dent.") +
+                cat("The loss of each committed step, which a kill must not change",
+                    std::isnan(story.run.bigram_entropy)
+                        ? "."
+                        : "; below the dashed line the model knows more of a token than the one before it tells.")) +
          figure("loss-time", "Loss by time", draw_loss_by_time, story,
                 "The same loss over time: where the curve is flat after a kill, no step was committed.") +
          figure("throughput-time", "Throughput", draw_throughput, story,

@@ -72,7 +72,7 @@ Plot::Plot(Svg& svg, const Story& story, const PlotForm& form, const std::vector
     const bool below = svg_.narrow() || begin + wanted > right_;
     const double at = below ? left_ : right_ - wanted + 18;
     const double height = draw_legend_rows(svg_, legend, {at, below ? strip_top_ + 10 : 10}, below ? right_ - left_ : wanted);
-    if (below) strip_top_ += height + 4;
+    strip_top_ = below ? strip_top_ + height + 4 : 26;
   }
   const double rows =
       static_cast<double>(std::count_if(std::begin(kKinds), std::end(kKinds), [&](MarkerKind kind) { return has(story_, kind); }));

@@ -27,7 +27,7 @@ h2 { font-size: 17px; font-weight: 620; margin: 0 0 18px; }
 figcaption { color: var(--soft); margin: 16px 0 0; max-width: 76ch; font-size: 14px; }
 svg { display: block; width: 100%; height: auto; overflow: visible; } svg.narrow { display: none; }
 svg text { font-size: 12.5px; fill: var(--soft); font-variant-numeric: tabular-nums; } svg .label { fill: var(--ink); }
-svg .note { fill: var(--ink); font-size: 12px; } svg .row, svg .key { font-size: 12px; } svg .number { font-size: 10.5px; fill: var(--ink); }
+svg .note { fill: var(--ink); font-size: 12px; } svg .row, svg .key { font-size: 12px; } svg .numbers text { font-size: 10.5px; fill: var(--ink); }
 svg .halo { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
 .grid { stroke: var(--grid); } .axis { stroke: var(--axis); } .rail { stroke: var(--grid); } .life { stroke: var(--axis); stroke-width: 1.5; }
 .guide { stroke: var(--axis); stroke-dasharray: 2 3; opacity: 0.75; } .kill-guide { stroke: var(--red); stroke-dasharray: none; opacity: 0.8; }
@@ -36,10 +36,10 @@ svg .halo { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-
 .curve { fill: none; stroke: var(--blue); stroke-width: 1.8; stroke-linejoin: round; } .raw { stroke-width: 1; opacity: 0.55; }
 .area { fill: var(--blue); opacity: 0.13; stroke: none; } .reference { stroke: var(--soft); stroke-dasharray: 6 4; }
 .held { fill: var(--green); stroke: var(--card); stroke-width: 1.5; }
-.g0 { fill: var(--pink); stroke: var(--pink); } .g1 { fill: var(--blue); stroke: var(--blue); } .g2 { fill: var(--amber); stroke: var(--amber); }
-.g3 { fill: var(--green); stroke: var(--green); } .g4 { fill: var(--sky); stroke: var(--sky); }
-path.g0, path.g1, path.g2, path.g3, path.g4, rect[rx] { stroke: none; } .tint { fill-opacity: 0.3; stroke-width: 1; }
-.ground { fill: var(--card); stroke: none; } svg.narrow .number { font-size: 9px; }
+.g0 { fill: var(--pink); color: var(--pink); } .g1 { fill: var(--blue); color: var(--blue); } .g2 { fill: var(--amber); color: var(--amber); }
+.g3 { fill: var(--green); color: var(--green); } .g4 { fill: var(--sky); color: var(--sky); }
+.tint { fill-opacity: 0.3; stroke: currentColor; }
+.ground { fill: var(--card); stroke: none; } svg.narrow .numbers text { font-size: 9px; }
 .hatch { fill: url(#hatching); stroke: none; } .healed { fill: none; stroke: var(--axis); } .hatching { stroke: var(--ink); stroke-width: 1.4; }
 .bar-commit { fill: var(--red); } .bar-full { fill: var(--blue); }
 .part-train { fill: var(--blue); } .part-data { fill: var(--sky); } .part-checkpoint { fill: var(--amber); } .part-recover { fill: var(--red); }

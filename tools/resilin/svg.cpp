@@ -76,10 +76,10 @@ std::vector<Point> thinned(const std::vector<Point>& points) {
       if (points[end].y < points[low].y) low = end;
       if (points[end].y > points[high].y) high = end;
     }
-    std::size_t kept[] = {i, std::min(low, high), std::max(low, high), end - 1};
-    for (std::size_t k = 0; k < 4; ++k) {
-      if (k == 0 || kept[k] != kept[k - 1]) out.push_back(points[kept[k]]);
-    }
+    if (i == 0 && std::min(low, high) > 0) out.push_back(points[0]);
+    out.push_back(points[std::min(low, high)]);
+    if (low != high) out.push_back(points[std::max(low, high)]);
+    if (end == points.size() && std::max(low, high) + 1 < end) out.push_back(points[end - 1]);
     i = end;
   }
   return out;

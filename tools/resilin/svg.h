@@ -42,7 +42,7 @@ struct Point {
   double x = 0;
   double y = 0;
 };
-/// At most four points for each pixel of x: the first, the lowest, the highest and the last of those that fall into it.
+/// At most two points for each pixel of x, the lowest and the highest of those that fall into it, in order; and the first and last of all.
 std::vector<Point> thinned(const std::vector<Point>& points);
 
 /// One drawing, with a title and a description for those who cannot see it.
