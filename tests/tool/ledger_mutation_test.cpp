@@ -66,7 +66,11 @@ Mutation change_try(LedgerFiles& files, LedgerLine& line, Random& random) {
   switch (below(random, 5)) {
     case 0: line.group_rank += 1; break;
     case 1: line.world += 1; break;
-    case 2: line.epoch += 1; break;
+    case 2:
+      // No samples are of any epoch.
+      made.told = made.told && !line.samples.empty();
+      line.epoch += 1;
+      break;
     case 3: line.id += "7"; break;
     default:
       // Of a healing rank there is no sample to change, and of the unfinished epoch there are ids that no step has visited yet.

@@ -192,6 +192,12 @@ void Verifier::check_one_step(i64 step, const std::vector<PlacedDone>& dones) {
   check_samples(*commits.rbegin());
 }
 
+/// The first try that says which epoch it is of: one without samples has none, and writes anything there.
+const PlacedTry& first_with_samples(const std::vector<PlacedTry>& tries) {
+  const auto found = std::ranges::find_if(tries, [](const PlacedTry& vote) { return !vote.entry->samples.empty(); });
+  return found == tries.end() ? tries[0] : *found;
+}
+
 /// One try of each of `world` group ranks, all of one epoch.
 void Verifier::check_votes(const CommitId& id) {
   const auto found = tries_.find(id);
@@ -202,6 +208,7 @@ void Verifier::check_votes(const CommitId& id) {
   }
   const std::vector<PlacedTry>& tries = found->second;
   const PlacedTry& first = tries[0];
+  const PlacedTry& dated = first_with_samples(tries);
   std::map<i64, const PlacedTry*> ranks;
   const auto complain = [&](const PlacedTry& vote, const std::string& text) {
     violate("votes", {.kind = {}, .file = vote.file->name, .line = vote.entry->line, .step = id.step, .text = cat("the vote ", id, text)});
@@ -211,8 +218,9 @@ void Verifier::check_votes(const CommitId& id) {
     const std::string other = cat(first.file->name, ":", first.entry->line);
     if (entry.world != first.entry->world)
       complain(vote, cat(" is of a world of ", entry.world, ", but by ", other, " of ", first.entry->world));
-    if (entry.epoch != first.entry->epoch)
-      complain(vote, cat(" is of epoch ", entry.epoch, ", but by ", other, " of ", first.entry->epoch));
+    if (entry.epoch != dated.entry->epoch && !entry.samples.empty()) {
+      complain(vote, cat(" is of epoch ", entry.epoch, ", but by ", dated.file->name, ":", dated.entry->line, " of ", dated.entry->epoch));
+    }
     if (entry.group_rank >= entry.world) complain(vote, cat(" is of group rank ", entry.group_rank, " in a world of ", entry.world));
     const auto [earlier, is_new] = ranks.insert({entry.group_rank, &vote});
     if (!is_new) {
@@ -232,7 +240,7 @@ void Verifier::check_votes(const CommitId& id) {
 void Verifier::check_samples(const CommitId& id) {
   const auto found = tries_.find(id);
   i64 visits = 0;
-  const i64 number = found == tries_.end() ? 0 : found->second[0].entry->epoch;
+  const i64 number = found == tries_.end() ? 0 : first_with_samples(found->second).entry->epoch;
   Epoch* const epoch = found == tries_.end() ? nullptr : &epochs_[number];
   for (const PlacedTry& vote : epoch == nullptr ? std::vector<PlacedTry>() : found->second) {
     for (const i64 sample : vote.entry->samples) {
