@@ -1,6 +1,7 @@
 // tests/parallel/elastic_test.cpp -- steps are taken by all or by none, whoever is lost, and the state stays the undisturbed one.
 #include "resilin/parallel/elastic.h"
 
+#include <array>
 #include <atomic>
 #include <stdexcept>
 #include <variant>
@@ -10,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "resilin/base/error.h"
+#include "resilin/base/file.h"
 #include "resilin/base/overloaded.h"
 #include "resilin/base/text.h"
 #include "resilin/io/checkpoint.h"
@@ -86,6 +88,21 @@ TEST_CASE("a rank that is killed at any place of a step costs no step and no sam
       check_whole(world, ranks);
     }
   }
+}
+
+TEST_CASE("what a rank gives is written down before the others can have all of it: they may commit the step when it dies before its vote") {
+  const resilin::testing::TemporaryFolder folder;
+  World world(3, kSteps);
+  world.change = [&](int rank, ElasticOptions& options) { options.ledger = LedgerOptions{.folder = folder.path(), .rank = rank}; };
+  std::array<std::atomic<int>, 3> missing{};
+  world.at = [&](World&, int rank, i64 step, Place now) {
+    if (now != Place::BeforeLastSum) return;
+    const std::string ledger = read_file(cat(folder.path(), "/", rank, ".0.jsonl"));
+    if (ledger.find(cat(".", step, ".0\",\"group_rank\"")) == std::string::npos) ++missing[static_cast<std::size_t>(rank)];
+  };
+  for (int i = 0; i < 3; ++i) world.start();
+  check_whole(world, {0, 1, 2});
+  for (const std::atomic<int>& of_rank : missing) CHECK(of_rank == 0);
 }
 
 // ---- in doubt: rank 1 cast yes and did not see the votes; rank 2 is the one that dies

@@ -90,6 +90,7 @@ class Elastic::Body {
   void try_step(const SlotFunction& run_slot);
   void heal(const VotePlace& place);
   Contribution run_slots(const VotePlace& place, const SlotFunction& run_slot);
+  void write_down(const Contribution& mine);
   void sum(const Contribution& mine);
   void vote(const Contribution& mine);
   void count(const std::vector<Ballot>& ballots);
@@ -215,6 +216,7 @@ void Elastic::Body::try_step(const SlotFunction& run_slot) {
   group_.report_step(kept_->step);
   timeout_ = is_healing(place) ? options_.heal_timeout : options_.step_timeout;
   const Contribution mine = run_slots(place, run_slot);
+  write_down(mine);
   sum(mine);
   if (options_.protects) return vote(mine);
   if (!mine.failure.empty()) throw StepFailedError(cat("elastic: step ", kept_->step, " failed: ", mine.failure));
@@ -255,6 +257,13 @@ Elastic::Body::Contribution Elastic::Body::run_slots(const VotePlace& place, con
   return mine;
 }
 
+/// Before the last of the sums can leave: once the others have them all they may commit the step, with or without this rank's vote.
+void Elastic::Body::write_down(const Contribution& mine) {
+  const Goodput::Scope scope(goodput_, Spent::Protect);
+  const VotePlace& place = kept_->place;
+  if (ledger_) ledger_->write_try({place.generation, kept_->step, kept_->attempt}, place.rank, place.size, mine.epoch, mine.ids);
+}
+
 /// Also of ranks whose slots failed: the others wait for their part.
 void Elastic::Body::sum(const Contribution& mine) {
   const Goodput::Scope scope(goodput_, Spent::Idle);
@@ -272,7 +281,6 @@ void Elastic::Body::sum(const Contribution& mine) {
 void Elastic::Body::vote(const Contribution& mine) {
   const Goodput::Scope scope(goodput_, Spent::Protect);
   const VotePlace& place = kept_->place;
-  if (ledger_) ledger_->write_try({place.generation, kept_->step, kept_->attempt}, place.rank, place.size, mine.epoch, mine.ids);
   Ballot ballot{.vote = place.vote,
                 .step = static_cast<std::uint64_t>(kept_->step),
                 .state = state_digest(kept_->step),

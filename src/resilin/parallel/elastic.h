@@ -30,7 +30,7 @@ struct Slot {
 struct SlotResult {
   double loss = 0;  // the sum over the samples
   i64 samples = 0;
-  i64 epoch = 0;
+  i64 epoch = 0;              // the same for all slots of a step
   std::vector<i64> ids = {};  // of the samples, for the ledger
 };
 /// What all ranks apply: the gradients of the parameters are the mean over the samples of all ranks.

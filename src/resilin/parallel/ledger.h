@@ -40,7 +40,7 @@ class RESILIN_API Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Before this rank votes yes: the samples whose gradients it has put in.
+  /// Before the others can have all of this rank's gradients: the samples that are in them. Without samples the epoch says nothing.
   void write_try(const StepTry& tried, int group_rank, int world, i64 epoch, const std::vector<i64>& samples);
   /// After it has applied the step that this try committed.
   void write_done(const StepTry& tried, std::uint64_t state);
