@@ -51,6 +51,7 @@ check:
 soak: build
 	timeout 2400 env RESILIN_DIST_SCHEDULES=1000000 $(BIN)/dist_test --test-case='the invariants hold after every event*'
 	timeout 2400 $(BIN)/dist_test --test-suite=soak --no-skip
+	timeout 2400 $(BIN)/tool_test --test-suite=soak --no-skip
 
 # Each fault injected into the generator must turn the ops of its form red.
 mutants: build

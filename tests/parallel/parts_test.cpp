@@ -18,7 +18,7 @@
 #include "resilin/parallel/ledger.h"
 #include "resilin/parallel/slots.h"
 
-#include "tests/parallel/task.h"
+#include "tests/support/task.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::parallel {

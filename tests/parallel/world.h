@@ -16,7 +16,7 @@
 #include "resilin/dist/transport/fake.h"
 #include "resilin/parallel/elastic.h"
 
-#include "tests/parallel/task.h"
+#include "tests/support/task.h"
 
 namespace resilin::parallel::testing {
 

@@ -17,7 +17,7 @@
 #include "resilin/dist/launch/rank_info.h"
 #include "resilin/tensor/tensor.h"
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "tests/dist/group/measure.h"
 #include "tests/dist/group/summing.h"
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist {
 namespace {

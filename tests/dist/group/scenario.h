@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/dist/group/board.h"
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist::test {
 

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist::summing {
 

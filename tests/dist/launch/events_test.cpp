@@ -16,7 +16,7 @@
 #include "resilin/dist/agent/heartbeat.h"
 #include "resilin/dist/launch/rank_info.h"
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::dist {

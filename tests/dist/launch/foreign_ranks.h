@@ -20,7 +20,7 @@
 #include "resilin/dist/agent/spawn.h"
 #include "resilin/dist/launch/run_folder.h"
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist::launch {
 

@@ -26,7 +26,7 @@
 #include "resilin/dist/security/secret.h"
 
 #include "tests/dist/group/summing.h"
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist {
 namespace {

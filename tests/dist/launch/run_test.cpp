@@ -35,7 +35,7 @@
 #include "resilin/dist/security/secret.h"
 #include "resilin/dist/wire/codec.h"
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::dist {

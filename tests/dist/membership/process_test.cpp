@@ -31,7 +31,7 @@
 #include "resilin/dist/os/descriptor.h"
 #include "resilin/dist/wire/codec.h"
 
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist {
 namespace {

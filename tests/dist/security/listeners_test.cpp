@@ -16,7 +16,7 @@
 #include "resilin/dist/os/socket.h"
 
 #include "tests/dist/group/summing.h"
-#include "tests/dist/launch/launcher.h"
+#include "tests/support/launcher.h"
 
 namespace resilin::dist {
 namespace {

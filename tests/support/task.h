@@ -1,4 +1,4 @@
-// tests/parallel/task.h -- Internal: a small training task with every kind of state, whose arithmetic is exact for any number of ranks.
+// tests/support/task.h -- Internal: a small training task with every kind of state, whose arithmetic is exact for any number of ranks.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace resilin::parallel::testing {
 inline constexpr i64 kSlots = 8;
 inline constexpr i64 kSlotSamples = 2;
 inline constexpr i64 kBatch = kSlots * kSlotSamples;
-inline constexpr i64 kSamples = 1000;  // of an epoch
+inline constexpr i64 kSamples = 100;                   // of the data
+inline constexpr i64 kEpochSteps = kSamples / kBatch;  // an epoch leaves out what is not enough for a step
 
 /// Gradients are small integers, sums are exact: the state after a step is the same bits however many ranks took it, and shows every step that was lost,
 /// repeated or applied with other random numbers.
@@ -44,7 +45,21 @@ class Task {
   StepState state_;
 };
 
-/// The digest after so many steps without any fault, on one rank.
+/// The task on one rank, without any fault.
+class Undisturbed {
+ public:
+  explicit Undisturbed(i64 features = 64);
+  void step();
+  i64 steps() const { return steps_; }
+  std::uint64_t digest() const { return task_.digest(); }
+
+ private:
+  Task task_;
+  ElasticOptions options_;
+  i64 steps_ = 0;
+};
+
+/// Its digest after so many steps.
 std::uint64_t undisturbed(i64 steps, i64 features = 64);
 
 }  // namespace resilin::parallel::testing

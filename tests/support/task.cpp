@@ -1,5 +1,5 @@
-// tests/parallel/task.cpp -- a small training task with every kind of state.
-#include "tests/parallel/task.h"
+// tests/support/task.cpp -- a small training task with every kind of state.
+#include "tests/support/task.h"
 
 #include "resilin/autograd/backward.h"
 #include "resilin/autograd/history.h"
@@ -70,7 +70,7 @@ SlotResult Task::run_slot(const Slot& slot) {
   Tensor loss = zeros({}, DType::F32);
   const i64 features = weight_.numel().value();
   for (i64 s = 0; s < kSlotSamples; ++s) {
-    const i64 id = (slot.step * kBatch + slot.slot * kSlotSamples + s) % kSamples;
+    const i64 id = slot.step % kEpochSteps * kBatch + slot.slot * kSlotSamples + s;
     const Tensor slope = [&] {
       const NoGrad no_grad;
       const Tensor kept = where(lt(rand({features}), 0.5), static_cast<double>(id % 5 + 1), 0.0);
@@ -84,7 +84,7 @@ SlotResult Task::run_slot(const Slot& slot) {
   backward(loss);
   result.loss = loss.item<double>();
   result.samples = kSlotSamples;
-  result.epoch = slot.step * kBatch / kSamples;
+  result.epoch = slot.step / kEpochSteps;
   return result;
 }
 
@@ -101,25 +101,28 @@ void Task::apply(const Applied& applied) {
   note_ = cat("step ", applied.step, " of ", note_.substr(0, 20));
 }
 
-std::uint64_t undisturbed(i64 steps, i64 features) {
-  Task task(features);
-  const ElasticOptions options = task.options();
-  task.state().seal();
-  for (i64 step = 0; step < steps; ++step) {
-    for (const Tensor& x : task.parameters()) clear_grad(x);
-    assign(options.deltas[0], 0.0);
-    double loss = 0;
-    i64 samples = 0;
-    for (i64 slot = 0; slot < kSlots; ++slot) {
-      seed_slot(options.seed, step, slot);
-      const SlotResult result = task.run_slot({step, slot, kSlots});
-      loss += result.loss;
-      samples += result.samples;
-    }
-    const NoGrad no_grad;
-    for (const Tensor& x : task.parameters()) mul_(grad(x), 1.0 / static_cast<double>(samples));
-    task.apply({step, loss / static_cast<double>(samples), samples});
+Undisturbed::Undisturbed(i64 features) : task_(features), options_(task_.options()) { task_.state().seal(); }
+
+void Undisturbed::step() {
+  for (const Tensor& x : task_.parameters()) clear_grad(x);
+  assign(options_.deltas[0], 0.0);
+  double loss = 0;
+  i64 samples = 0;
+  for (i64 slot = 0; slot < kSlots; ++slot) {
+    seed_slot(options_.seed, steps_, slot);
+    const SlotResult result = task_.run_slot({steps_, slot, kSlots});
+    loss += result.loss;
+    samples += result.samples;
   }
+  const NoGrad no_grad;
+  for (const Tensor& x : task_.parameters()) mul_(grad(x), 1.0 / static_cast<double>(samples));
+  task_.apply({steps_, loss / static_cast<double>(samples), samples});
+  ++steps_;
+}
+
+std::uint64_t undisturbed(i64 steps, i64 features) {
+  Undisturbed task(features);
+  while (task.steps() < steps) task.step();
   return task.digest();
 }
 

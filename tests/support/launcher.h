@@ -1,4 +1,4 @@
-// tests/dist/launch/launcher.h -- Internal: `resilin run` in a process of its own, and what its ranks wrote.
+// tests/support/launcher.h -- Internal: `resilin run` in a process of its own, and what its ranks wrote.
 #pragma once
 
 #include <cstdio>
