@@ -270,6 +270,10 @@ TEST_CASE("a recording survives the kill of its process, and later goes with the
   CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(999'999)) == 1);
   CHECK_FALSE(std::filesystem::exists(unfinished));
   CHECK(read_recordings(options.folder).recordings.size() == 2);
+  CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(2'000'000)) ==
+        0);  // it was written later, says the system, and is not read
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(options.folder))
+    std::filesystem::last_write_time(entry.path(), std::filesystem::file_time_type::clock::now() - std::chrono::years(100));
   CHECK(remove_dead_recordings(options.folder, std::chrono::seconds(2'000'000)) == 1);
   REQUIRE(read_recordings(options.folder).recordings.size() == 1);
   CHECK(read_recordings(options.folder).recordings[0].instance == 0xdef);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "resilin/base/config.h"
@@ -57,10 +58,18 @@ bool is_being_made(const std::filesystem::path& unfinished) {
   return failure || written > std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1);
 }
 
+/// Whether a sign of life may be older: the system may tell an earlier time of the last write than the real one, never a later one. It spares the reading of
+/// hundreds of recordings, which every process that starts would wait for.
+bool may_be_older(const std::filesystem::path& path, std::uint64_t wall_ns) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec) < std::chrono::nanoseconds(wall_ns);
+}
+
 bool is_dead_recording(const std::filesystem::path& path, std::uint64_t oldest_wall_ns) {
   const bool unfinished = path.extension() == ".new" && path.stem().extension() == ".fr";
   if (!unfinished && path.extension() != ".fr") return false;
-  if (unfinished && is_being_made(path)) return false;
+  if (unfinished ? is_being_made(path) : !may_be_older(path, oldest_wall_ns)) return false;
   const int descriptor = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
   bool dead = !has_writer(descriptor);
