@@ -1,15 +1,22 @@
 // tests/dist/group/window_test.cpp -- one-sided memory, shared and by messages.
 #include "resilin/dist/group/window.h"
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "resilin/base/error.h"
 #include "resilin/base/text.h"
+#include "resilin/dist/group/note.h"
+#include "resilin/dist/wire/codec.h"
 
 #include "tests/support/ranks.h"
 
@@ -80,6 +87,94 @@ TEST_CASE("window: the same by messages, where memory cannot be shared") {
   Ranks ranks(3, 11, [](GroupOptions& options) { options.shares_memory = false; });
   ranks.reconfigure(ranks.all());
   ranks.run([](int, ProcessGroup& group) { exercise(group, false); });
+}
+
+/// Reads that have been asked for and not answered: now, and at most.
+struct Reads {
+  std::atomic<int> open{0}, most{0};
+  void ask() {
+    const int now = ++open;
+    if (now > most) most = now;
+  }
+};
+
+/// Counts reads.
+class CountingTransport final : public Transport {
+ public:
+  CountingTransport(std::unique_ptr<Transport> inner, Reads& reads) : inner_(std::move(inner)), reads_(reads) {}
+  std::string address() const override { return inner_->address(); }
+  void join(int rank, int size) override { inner_->join(rank, size); }
+  void connect(int peer, std::string_view address) override { inner_->connect(peer, address); }
+  void send(int peer, const Tag& tag, std::span<const std::byte> bytes, Pending& pending) override {
+    inner_->send(peer, tag, bytes, pending);
+  }
+  void receive(int peer, const Tag& tag, std::span<std::byte> bytes, Pending& pending) override {
+    inner_->receive(peer, tag, bytes, pending);
+  }
+  void send_note(int peer, std::string_view bytes) override {
+    if (is(bytes, note::WindowMessage::Kind::Get)) reads_.ask();
+    inner_->send_note(peer, bytes);
+  }
+  bool progress() override { return inner_->progress(); }
+  void give_up(int peer, const std::string& why) override { inner_->give_up(peer, why); }
+  void close() override { inner_->close(); }
+  int wake_descriptor() const override { return inner_->wake_descriptor(); }
+  bool arm() override { return inner_->arm(); }
+  void wake() override { inner_->wake(); }
+  std::string lanes(int peer) const override { return inner_->lanes(peer); }
+
+  static bool is(std::string_view bytes, note::WindowMessage::Kind kind) {
+    const note::Note note = decode<note::Note>(bytes);
+    const auto* const message = std::get_if<note::WindowMessage>(&note);
+    return message != nullptr && message->kind == kind;
+  }
+  static TransportMaker maker(TransportMaker inner, Reads& reads) {
+    return [inner = std::move(inner), &reads](TransportEvents events) -> std::unique_ptr<Transport> {
+      events.note = [&reads, take = std::move(events.note)](int peer, std::string_view bytes) {
+        if (is(bytes, note::WindowMessage::Kind::Reply)) --reads.open;
+        take(peer, bytes);
+      };
+      return std::make_unique<CountingTransport>(inner(std::move(events)), reads);
+    };
+  }
+
+ private:
+  const std::unique_ptr<Transport> inner_;
+  Reads& reads_;
+};
+
+TEST_CASE("window: a long read by messages has many of its pieces under way at once, and not more than a bounded number") {
+  constexpr std::size_t kBytes = 3'000'001;
+  std::array<Reads, 2> reads;
+  std::size_t made = 0;
+  Ranks ranks(2, 5, [&](GroupOptions& options) {
+    options.shares_memory = false;
+    options.transport = CountingTransport::maker(options.transport, reads[made++]);
+  });
+  ranks.reconfigure(ranks.all());
+  const auto byte_at = [](int rank, std::size_t i) {
+    return static_cast<std::byte>((i * 131 + i / 3072 + static_cast<std::size_t>(rank)) & 255);
+  };
+  ranks.run([&](int, ProcessGroup& group) {
+    const int rank = group.rank(), other = 1 - rank;
+    const Window window(group, kBytes);
+    std::byte* const own = static_cast<std::byte*>(window.tensor().data());
+    for (std::size_t i = 0; i < kBytes; ++i) own[i] = byte_at(rank, i);
+    group.barrier().wait();
+    for (const std::size_t begin : {std::size_t{0}, std::size_t{77'777}}) {
+      std::vector<std::byte> got(kBytes - begin);
+      window.get(other, begin, got);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] != byte_at(other, begin + i) ? 1 : 0;
+      require(wrong == 0, cat(wrong, " bytes are wrong"));
+    }
+    group.barrier().wait();
+  });
+  for (const Reads& one : reads) {
+    CHECK(one.open == 0);
+    CHECK(one.most >= 64);
+    CHECK(one.most <= 256);
+  }
 }
 
 TEST_CASE("window: over memory that outlives it, which keeps its bytes from generation to generation") {

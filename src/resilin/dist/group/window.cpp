@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -29,6 +30,8 @@ constexpr std::size_t kControlBytes = 4096;
 static_assert(kControlBytes >= Window::kSlots * sizeof(std::uint64_t));
 /// Of a put or a get that travels as notes.
 constexpr std::size_t kNoteBytes = 3072;
+/// Of the pieces of one get: as many are under way, so that the distance to the target counts once for all of them and neither side's queues grow long.
+constexpr std::size_t kMostAsked = 256;
 /// How long a wait sleeps before it looks whether the generation still works.
 constexpr nanoseconds kLook = milliseconds(5);
 
@@ -75,7 +78,8 @@ class Window::Body {
   void require_working() const;
   void take(int peer, const note::WindowMessage& message);
   std::uint64_t apply(const note::WindowMessage& message);
-  std::string ask(int rank, note::WindowMessage message);
+  std::uint64_t ask(int rank, note::WindowMessage message);
+  std::string await_reply(std::uint64_t operation);
 
   ProcessGroup group_;
   std::shared_ptr<Mesh> mesh_;
@@ -183,12 +187,20 @@ void Window::Body::get(int rank, std::uint64_t offset, std::span<std::byte> byte
     if (!bytes.empty()) std::memcpy(bytes.data(), from, bytes.size());
     return require_working();
   }
-  while (!bytes.empty()) {
-    const std::span<std::byte> piece = bytes.first(std::min(bytes.size(), kNoteBytes));
-    const std::string got = ask(rank, {.window = id_, .kind = note::WindowMessage::Kind::Get, .offset = offset, .first = piece.size()});
+  std::deque<std::pair<std::uint64_t, std::span<std::byte>>> asked;  // operations, and where their bytes go
+  while (!bytes.empty() || !asked.empty()) {
+    if (!bytes.empty() && asked.size() < kMostAsked) {
+      const std::span<std::byte> piece = bytes.first(std::min(bytes.size(), kNoteBytes));
+      asked.emplace_back(ask(rank, {.window = id_, .kind = note::WindowMessage::Kind::Get, .offset = offset, .first = piece.size()}),
+                         piece);
+      offset += piece.size();
+      bytes = bytes.subspan(piece.size());
+      continue;
+    }
+    const auto [operation, piece] = asked.front();
+    asked.pop_front();
+    const std::string got = await_reply(operation);
     std::memcpy(piece.data(), got.data(), std::min(got.size(), piece.size()));
-    offset += piece.size();
-    bytes = bytes.subspan(piece.size());
   }
 }
 
@@ -201,7 +213,7 @@ std::uint64_t Window::Body::update(int rank, note::WindowMessage message) {
     message.rank = static_cast<std::uint64_t>(rank);
     return apply(message);
   }
-  const std::string got = ask(rank, std::move(message));
+  const std::string got = await_reply(ask(rank, std::move(message)));
   std::uint64_t before = 0;
   std::memcpy(&before, got.data(), std::min(got.size(), sizeof before));
   return before;
@@ -209,7 +221,7 @@ std::uint64_t Window::Body::update(int rank, note::WindowMessage message) {
 
 void Window::Body::flush(int rank) {
   if (checked(rank, 0, 0) != nullptr) return;
-  ask(rank, {.window = id_, .kind = note::WindowMessage::Kind::Flush});
+  await_reply(ask(rank, {.window = id_, .kind = note::WindowMessage::Kind::Flush}));
 }
 
 void Window::Body::signal(int rank, int slot) {
@@ -242,13 +254,17 @@ void Window::Body::wait_signal(int slot, std::uint64_t count, milliseconds timeo
   }
 }
 
-std::string Window::Body::ask(int rank, note::WindowMessage message) {
-  std::uint64_t operation = 0;
+/// The number of the operation that is now under way.
+std::uint64_t Window::Body::ask(int rank, note::WindowMessage message) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    operation = message.operation = ++last_operation_;
+    message.operation = ++last_operation_;
   }
   mesh_->tell(rank, message);
+  return message.operation;
+}
+
+std::string Window::Body::await_reply(std::uint64_t operation) {
   std::optional<std::string> reply;
   mesh_->wait_until(this, [&] {
     const std::lock_guard<std::mutex> lock(mutex_);
