@@ -109,7 +109,8 @@ void World::train(Rank& rank) {
   dist::GroupOptions group;
   group.store = std::make_shared<MortalStore>(store_, rank.killed);
   group.store_grace = std::chrono::milliseconds(100);  // which only a dead one sees
-  group.transport = fabric_.maker(rank.number);
+  group.transport = transport ? transport : fabric_.maker(rank.number);
+  group.shares_memory = shares_memory;
   group.membership = dist::Membership::Lineage;
   group.instance = rank.instance;
   group.launch_rank = rank.number;

@@ -51,6 +51,8 @@ class World {
   std::function<void(World&, int rank, const StepReport& report)> at_step = nullptr;
   std::function<void(int rank, ElasticOptions& options)> change = nullptr;
   std::chrono::milliseconds attempt_timeout{10'000};  // of a change of members
+  dist::TransportMaker transport = nullptr;           // of all ranks, in place of the fabric
+  bool shares_memory = true;
   /// Before a rank begins.
   std::function<void(int rank, Task& task, ElasticOptions& options)> prepare = nullptr;
 

@@ -9,6 +9,7 @@
 
 #include "resilin/base/error.h"
 #include "resilin/base/text.h"
+#include "resilin/base/thread_pool.h"
 #include "resilin/parallel/digest.h"
 #include "resilin/parallel/step_state.h"
 
@@ -57,6 +58,32 @@ DonorPage page_of(const dist::Window& window, const std::vector<int>& donors, st
   return first;
 }
 
+/// What each donor says of all chunks; its own ones count.
+std::vector<std::vector<std::uint64_t>> digests_of(const dist::Window& window, const std::vector<int>& donors, std::uint64_t begin,
+                                                   std::uint64_t chunks) {
+  std::vector<std::vector<std::uint64_t>> digests;
+  for (const int donor : donors) {
+    digests.emplace_back(chunks);
+    window.get(donor, begin, std::as_writable_bytes(std::span(digests.back())));
+  }
+  return digests;
+}
+
+/// In as many threads as this process has: what one of them copies is in its cache when it is digested.
+void take_tensors(std::span<std::byte> tensors, const dist::Window& window, const std::vector<int>& donors, std::uint64_t begin) {
+  const std::uint64_t chunks = chunks_of(tensors.size());
+  const std::vector<std::vector<std::uint64_t>> digests = digests_of(window, donors, begin + tensors.size(), chunks);
+  parallel_for(0, static_cast<i64>(chunks), 1, [&](i64 first, i64 last, int) {
+    for (std::uint64_t c = static_cast<std::uint64_t>(first); c < static_cast<std::uint64_t>(last); ++c) {
+      const std::size_t d = c % donors.size();
+      const std::span<std::byte> mine = chunk(tensors, c);
+      window.get(donors[d], begin + c * kChunk, mine);
+      if (digest_of(mine) != digests[d][c])
+        throw DistError(cat("healing: chunk ", c, " of the state of rank ", donors[d], " is not what it says: it wrote meanwhile"));
+    }
+  });
+}
+
 void take_host_parts(StepState& state, const dist::Window& window, int donor, const DonorPage& page) {
   std::string bytes(page.host_bytes, '\0');
   window.get(donor, kPage, std::as_writable_bytes(std::span(bytes)));
@@ -80,10 +107,15 @@ void offer_state(StepState& state, const StateLabel& label, std::size_t donor, s
   std::memcpy(memory + kPage, host.data(), host.size());
   const std::span<std::byte> tensors = state.tensor_bytes();
   std::byte* const digests = tensors.data() + tensors.size();
-  for (std::uint64_t c = donor; c < chunks_of(tensors.size()); c += donors) {
-    const std::uint64_t digest = digest_of(chunk(tensors, c));
-    std::memcpy(digests + c * sizeof digest, &digest, sizeof digest);
-  }
+  const std::uint64_t chunks = chunks_of(tensors.size());
+  const i64 mine = static_cast<i64>(chunks > donor ? (chunks - donor + donors - 1) / donors : 0);
+  parallel_for(0, mine, 1, [&](i64 first, i64 last, int) {
+    for (i64 i = first; i < last; ++i) {
+      const std::uint64_t c = donor + static_cast<std::uint64_t>(i) * donors;
+      const std::uint64_t digest = digest_of(chunk(tensors, c));
+      std::memcpy(digests + c * sizeof digest, &digest, sizeof digest);
+    }
+  });
 }
 
 Healed take_state(StepState& state, const dist::Window& window, const std::vector<int>& donors, std::uint64_t generation) {
@@ -95,15 +127,7 @@ Healed take_state(StepState& state, const dist::Window& window, const std::vecto
     }
   }
   const DonorPage page = page_of(window, donors, generation);
-  const std::uint64_t begin = state.tensors_begin();
-  for (std::uint64_t c = 0; c < chunks_of(tensors.size()); ++c) {
-    const int donor = donors[c % donors.size()];
-    const std::span<std::byte> mine = chunk(tensors, c);
-    window.get(donor, begin + c * kChunk, mine);
-    const std::uint64_t digest = read_as<std::uint64_t>(window, donor, begin + tensors.size() + c * sizeof(std::uint64_t));
-    if (digest_of(mine) != digest)
-      throw DistError(cat("healing: chunk ", c, " of the state of rank ", donor, " is not what it says: it wrote meanwhile"));
-  }
+  take_tensors(tensors, window, donors, state.tensors_begin());
   take_host_parts(state, window, donors.front(), page);
   return {page.label, tensors.size() + page.host_bytes};
 }
