@@ -293,6 +293,41 @@ TEST_CASE("a rank whose state has changed unseen ends, and the others go on") {
   check_whole(world, {0, 2}, 80);
 }
 
+TEST_CASE("memory that changes between two steps is noticed before the next step whose digest covers it") {
+  World world(3, 80);
+  world.change = [](int, ElasticOptions& options) { options.digest_every = 1; };
+  world.at_step = [](World& w, int rank, const StepReport& report) {
+    // The votes on step 21 are about the state as step 20 has left it.
+    if (rank == 1 && report.step == 20) static_cast<float*>(w.task(1).average().data())[40] += 1;
+  };
+  for (int i = 0; i < 3; ++i) world.start();
+  const std::string error = world.wait(1).error;
+  CHECK_MESSAGE(error.find("before step 22 the state of rank 1 is not that of the majority") != std::string::npos, error);
+  check_whole(world, {0, 2}, 80);
+}
+
+TEST_CASE("steps with and without protection are the same steps") {
+  World world(3, kSteps);
+  world.at_step = [](World& w, int rank, const StepReport& report) { w.elastic(rank).set_protects(report.step / 5 % 2 == 1); };
+  for (int i = 0; i < 3; ++i) world.start();
+  check_whole(world, {0, 1, 2});
+  for (const StepReport& report : world.wait(0).reports) {
+    CAPTURE(report.step);
+    const bool is_protected = report.step == 0 || (report.step - 1) / 5 % 2 == 1;
+    CHECK((report.protect_s > 0) == is_protected);
+  }
+}
+
+TEST_CASE("a rank that is lost in a step without protection ends the job") {
+  World world(3, kSteps);
+  world.at_step = [](World& w, int rank, const StepReport& report) { w.elastic(rank).set_protects(report.step < 5); };
+  world.at = [](World& w, int rank, i64 step, Place now) {
+    if (rank == 2 && step == 9 && now == Place::BeforeSums) w.kill(2);
+  };
+  for (int i = 0; i < 3; ++i) world.start();
+  for (const int rank : {0, 1}) CHECK(world.wait(rank).error != "");
+}
+
 TEST_CASE("two ranks whose states differ end: nobody knows which one is right") {
   World world(2, 80);
   world.at = [](World& w, int rank, i64 step, Place now) {

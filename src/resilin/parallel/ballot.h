@@ -4,11 +4,12 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "resilin/dist/group/process_group.h"
+#include "resilin/tensor/tensor.h"
 
 namespace resilin::parallel {
 
@@ -27,8 +28,15 @@ struct Ballot {
 };
 static_assert(sizeof(Ballot) == 256);
 
-/// All ranks' ballots, by rank. Throws what the collective throws.
-std::vector<Ballot> exchange(dist::ProcessGroup& group, const Ballot& mine, std::chrono::milliseconds timeout);
+/// Where ballots lie while they travel.
+class BallotBox {
+ public:
+  /// All ranks' ballots, by rank, until the next exchange. Throws what the collective throws.
+  std::span<const Ballot> exchange(dist::ProcessGroup& group, const Ballot& mine, std::chrono::milliseconds timeout);
+
+ private:
+  Tensor mine_, all_;  // u8
+};
 
 /// The digest that more than half of the ballots say; nothing when there is none. Alike on all ranks.
 struct Majority {
@@ -36,9 +44,9 @@ struct Majority {
   bool is_unanimous = false;
   std::uint64_t state = 0;
 };
-Majority majority_of(const std::vector<Ballot>& ballots);
+Majority majority_of(std::span<const Ballot> ballots);
 
 /// The change that all ranks hold; 0 when they do not all hold the same.
-std::uint64_t common_change(const std::vector<Ballot>& ballots);
+std::uint64_t common_change(std::span<const Ballot> ballots);
 
 }  // namespace resilin::parallel

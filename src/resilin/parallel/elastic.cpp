@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "resilin/base/error.h"
@@ -47,7 +48,8 @@ class Elastic::Body {
         options_(std::move(options)),
         leave_asked_(leave_asked),
         buckets_(parameters, options_.first_bucket_bytes, options_.bucket_bytes),
-        first_step_(options_.first_step) {
+        first_step_(options_.first_step),
+        protects_(options_.protects) {
     if (options_.slots < 1) throw ArgumentError(cat("elastic: ", options_.slots, " slots; a step has at least one"));
     state_.seal();
     if (options_.ledger && options_.protects) ledger_.emplace(*options_.ledger);
@@ -58,6 +60,7 @@ class Elastic::Body {
   StepReport step(const SlotFunction& run_slot, const ApplyFunction& apply);
   void leave();
   void save(const std::string& folder, i64 keep);
+  void set_protects(bool protects) { protects_ = protects; }
 
   i64 next_step() const { return first_step_ + static_cast<i64>(commitment_->place().steps); }
   bool is_healed() const { return commitment_->place().has_state; }
@@ -93,7 +96,7 @@ class Elastic::Body {
   void write_down(const Contribution& mine);
   void sum(const Contribution& mine);
   void vote(const Contribution& mine);
-  void count(const std::vector<Ballot>& ballots);
+  void count(std::span<const Ballot> ballots);
   StepReport apply_kept(const step_action::Apply& action, const ApplyFunction& apply);
   void run_apply(const ApplyFunction& apply);
   void forget_kept();
@@ -103,7 +106,7 @@ class Elastic::Body {
   void lose(const DistError& error);
   void drop_slow_takers();
   void catch_up(double since_s);
-  std::uint64_t state_digest(i64 step) const;
+  std::uint64_t state_digest(i64 step);
   /// Ranks have joined, and no step of the generation is committed yet.
   bool is_healing(const VotePlace& place) const { return !place.takers.empty() && place.steps == base_steps_; }
   GenerationInfo await_enough();
@@ -118,6 +121,7 @@ class Elastic::Body {
   const std::shared_ptr<Commitment> commitment_ = std::make_shared<Commitment>();  // also the group's
   Goodput goodput_;
   std::optional<Ledger> ledger_;
+  BallotBox ballots_;
   ProcessGroup group_;
   i64 first_step_ = 0;                  // of the lineage's first vote
   std::uint64_t known_ = 0;             // the generation that this thread works in
@@ -125,6 +129,13 @@ class Elastic::Body {
   bool has_healed_ = true;              // everybody who joined in it has the state
   std::optional<dist::Window> window_;  // through which takers read
   std::optional<Kept> kept_;
+  /// Of the state before a step.
+  struct KnownDigest {
+    i64 step = 0;
+    std::uint64_t digest = 0;
+  };
+  std::optional<KnownDigest> digest_;
+  bool protects_;
   i64 attempt_ = 0;                   // of the next step
   int losses_ = 0;                    // of generations, in it
   std::vector<std::string> reasons_;  // why its attempts failed
@@ -177,7 +188,7 @@ StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction
     } catch (const StepFailedError&) {
       throw;
     } catch (const DistError& error) {
-      if (!options_.protects) throw;
+      if (!protects_) throw;
       lose(error);
     }
   }
@@ -218,7 +229,7 @@ void Elastic::Body::try_step(const SlotFunction& run_slot) {
   const Contribution mine = run_slots(place, run_slot);
   write_down(mine);
   sum(mine);
-  if (options_.protects) return vote(mine);
+  if (protects_) return vote(mine);
   if (!mine.failure.empty()) throw StepFailedError(cat("elastic: step ", kept_->step, " failed: ", mine.failure));
   commitment_->computed(place, true);
   commitment_->voted(place, std::vector<bool>(static_cast<std::size_t>(place.size), true));
@@ -290,10 +301,10 @@ void Elastic::Body::vote(const Contribution& mine) {
   ballot.set_reason(!mine.failure.empty() ? mine.failure : "no rank had a sample");
   commitment_->computed(place, ballot.is_yes != 0);
   kept_->has_cast = ballot.is_yes != 0;
-  count(exchange(group_, ballot, timeout_));
+  count(ballots_.exchange(group_, ballot, timeout_));
 }
 
-void Elastic::Body::count(const std::vector<Ballot>& ballots) {
+void Elastic::Body::count(std::span<const Ballot> ballots) {
   const Majority majority = majority_of(ballots);
   if (!majority.exists) {
     part();
@@ -333,9 +344,10 @@ StepReport Elastic::Body::apply_kept(const step_action::Apply& action, const App
   }
   window_.reset();
   attempt_ = losses_ = 0;
-  {
+  if (protects_) {
     const Goodput::Scope scope(goodput_, Spent::Protect);
-    if (ledger_) ledger_->write_done({action.generation, kept_->step, kept_->attempt}, state_digest(kept_->step + 1));
+    const std::uint64_t state = state_digest(kept_->step + 1);
+    if (ledger_) ledger_->write_done({action.generation, kept_->step, kept_->attempt}, state);
   }
   StepReport report{.step = kept_->step,
                     .loss = kept_->loss / static_cast<double>(kept_->samples),
@@ -389,11 +401,14 @@ void Elastic::Body::part() {
   }
 }
 
-/// Of a part of the state, another one each step.
-std::uint64_t Elastic::Body::state_digest(i64 step) const {
+/// Of a part of the state before a step, another one each step. It is taken once, right after the last step was applied: what the ledger says of that one is
+/// what the votes of the next one, whatever their number, are about.
+std::uint64_t Elastic::Body::state_digest(i64 step) {
   if (options_.digest_every < 1) return 0;
+  if (digest_ && digest_->step == step) return digest_->digest;
   const std::size_t parts = static_cast<std::size_t>(options_.digest_every);
-  return hash_mix(static_cast<std::uint64_t>(step), state_.digest(static_cast<std::size_t>(step) % parts, parts));
+  digest_ = KnownDigest{step, hash_mix(static_cast<std::uint64_t>(step), state_.digest(static_cast<std::size_t>(step) % parts, parts))};
+  return digest_->digest;
 }
 
 // ---- changes of members
@@ -465,6 +480,7 @@ void Elastic::Body::catch_up(double since_s) {
 void Elastic::Body::heal(const VotePlace& place) {
   const Goodput::Scope scope(goodput_, Spent::Recover);
   const double since_s = now_s();
+  digest_.reset();  // all ranks vote on the state as takers read it
   window_.emplace(group_, state_.memory());
   if (const auto me = std::ranges::find(place.donors, place.rank); me != place.donors.end()) {
     const StateLabel label{
@@ -512,6 +528,7 @@ i64 Elastic::next_step() const { return body_->next_step(); }
 bool Elastic::is_healed() const { return body_->is_healed(); }
 void Elastic::leave() { body_->leave(); }
 void Elastic::save(const std::string& folder, i64 keep) { body_->save(folder, keep); }
+void Elastic::set_protects(bool protects) { body_->set_protects(protects); }
 Goodput& Elastic::goodput() { return body_->goodput(); }
 ProcessGroup& Elastic::group() { return body_->group(); }
 

@@ -151,6 +151,9 @@ class RESILIN_API Elastic {
   /// StaleError says why.
   void save(const std::string& folder, i64 keep = 3);
 
+  /// For measurements: whether the steps that follow are protected, as ElasticOptions::protects is for all. All ranks say the same before the same step.
+  void set_protects(bool protects);
+
   Goodput& goodput();
   dist::ProcessGroup& group();
 

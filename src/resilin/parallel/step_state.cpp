@@ -76,23 +76,21 @@ void StepState::seal() {
   for (const auto& [name, tensor] : tensors_) {
     if (std::ranges::find(storages, tensor.storage()) == storages.end()) storages.push_back(tensor.storage());
   }
-  tensors_begin_ = tensors_end_ = donor_bytes_before_tensors();
-  for (const Storage& storage : storages) tensors_end_ += aligned(static_cast<std::uint64_t>(storage.size_bytes()));
-  memory_ = dist::WindowMemory(tensors_end_ + donor_bytes_after_tensors(tensors_end_ - tensors_begin_));
+  std::uint64_t bytes = 0;
+  for (const Storage& storage : storages) bytes += aligned(static_cast<std::uint64_t>(storage.size_bytes()));
+  tensors_begin_ = donor_bytes_before_tensors();
+  memory_ = dist::WindowMemory(tensors_begin_ + bytes + donor_bytes_after_tensors(bytes));
   const Tensor whole = memory_.tensor();
-  std::byte* at = static_cast<std::byte*>(whole.data()) + tensors_begin_;
+  tensor_bytes_ = {static_cast<std::byte*>(whole.data()) + tensors_begin_, bytes};
+  std::byte* at = tensor_bytes_.data();
   for (const Storage& storage : storages) {
     storage.move_to(at, [whole] {});
     at += aligned(static_cast<std::uint64_t>(storage.size_bytes()));
   }
 }
 
-std::span<std::byte> StepState::tensor_bytes() const {
-  return {static_cast<std::byte*>(memory_.tensor().data()) + tensors_begin_, tensors_end_ - tensors_begin_};
-}
-
 std::uint64_t StepState::digest(std::size_t part, std::size_t parts) const {
-  const std::span<const std::byte> bytes = tensor_bytes();
+  const std::span<const std::byte> bytes = tensor_bytes_;
   const std::size_t begin = bytes.size() / parts * part, end = part + 1 == parts ? bytes.size() : bytes.size() / parts * (part + 1);
   return hash_mix(hash_text(save_host_parts()), digest_of(bytes.subspan(begin, end - begin)));
 }

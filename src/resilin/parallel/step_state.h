@@ -79,7 +79,7 @@ class RESILIN_API StepState {
   void load_host_parts(std::string_view bytes);
   /// Where the tensors lie in `memory`.
   std::uint64_t tensors_begin() const { return tensors_begin_; }
-  std::span<std::byte> tensor_bytes() const;
+  std::span<std::byte> tensor_bytes() const { return tensor_bytes_; }
 
   static std::string bytes_of_numbers(const std::vector<i64>& numbers);
   /// DistError for bytes that are no whole numbers.
@@ -92,7 +92,7 @@ class RESILIN_API StepState {
   std::vector<HostPart> parts_;
   dist::WindowMemory memory_;
   std::uint64_t tensors_begin_ = 0;
-  std::uint64_t tensors_end_ = 0;
+  std::span<std::byte> tensor_bytes_;  // of the memory
 };
 
 }  // namespace resilin::parallel
