@@ -173,7 +173,8 @@ void report_kill(Report& report, const std::vector<Record>& records) {
 // ---- healing
 
 struct Healing {
-  std::vector<double> exec_to_made, made_to_installed, commit_to_healed, read, commit_to_yes, exec_to_yes, before, meanwhile, ratio;
+  std::vector<double> exec_to_made, made_to_installed, commit_to_healed, read, commit_to_yes, exec_to_yes, made_work, yes_work, before,
+      meanwhile, ratio;
 };
 
 void add_healing(Healing& all, const std::vector<Record>& records, int life) {
@@ -190,6 +191,9 @@ void add_healing(Healing& all, const std::vector<Record>& records, int life) {
   all.read.push_back(records_of(records, "healed", of_joiner).front().values[0] * 1e3);
   all.commit_to_yes.push_back((yes - commit) * 1e3);
   all.exec_to_yes.push_back((yes - exec) * 1e3);
+  const auto work_ms = [&](const char* what) { return records_of(records, what, of_joiner).front().values[0] * 1e3; };
+  all.made_work.push_back(work_ms("made"));
+  all.yes_work.push_back(work_ms("yes"));
   // A survivor's steps, each from the end of the one before it: those before the process began, and those that went on between its start and its vote.
   const std::vector<Record> steps = records_of(records, "commit", [](const Record& record) { return record.rank == 0; });
   std::vector<double> before, meanwhile;
@@ -211,11 +215,13 @@ void report_heal(Report& report, const std::vector<Record>& records, int rounds)
     add_row(report, name, median(values), unit, wanted, spread(values), 4);
   };
   add("heal 100 MB: exec -> model made", all.exec_to_made, "ms", 0);
+  add("  processor time for that", all.made_work, "ms", 0);
   add("  -> generation installed somewhere", all.made_to_installed, "ms", 0);
   add("  generation installed -> state read", all.commit_to_healed, "ms", 0);
   add("  of that: the taker's part of the healing", all.read, "ms", 0);
   add("heal 100 MB: generation installed -> yes", all.commit_to_yes, "ms", 300);
   add("heal 100 MB: exec -> yes", all.exec_to_yes, "ms", 1000);
+  add("  processor time for that", all.yes_work, "ms", 0);
   add("heal 100 MB: a survivor's step before", all.before, "ms", 0);
   add("heal 100 MB: its longest step meanwhile", all.meanwhile, "ms", 0);
   add("heal 100 MB: meanwhile / before", all.ratio, "x", 1.5);

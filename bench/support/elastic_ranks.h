@@ -15,7 +15,8 @@ void train_in_turn(const std::string& folder, int pairs, int steps);
 void train_with_kills(const std::string& folder, int kills);
 
 /// Four ranks train a model of 100 MB of state; the last one kills itself `rounds` times, and comes back when the others have taken some steps without it. Tells
-/// "installed" and "commit" as above; of the one that comes back "exec", "made" (its model is there), "joined" (it is in the group), "healed" (seconds) and "yes".
+/// "installed" and "commit" as above; of the one that comes back "exec", "made" (its model is there), "joined" (it is in the group) and "yes", each with its
+/// processor time so far, and "healed" (seconds).
 void train_and_heal(const std::string& folder, int rounds);
 
 /// Two ranks over TCP on the loopback that share no memory: one reads `bytes` bytes of the other, all at once and then 3 KiB at a time. Tells "get" (bytes a

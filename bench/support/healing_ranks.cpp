@@ -75,9 +75,9 @@ HealingRank::HealingRank(const std::string& folder)
   state_.add_model(model_);
   state_.add_optimizer(optimizer_);
   elastic_.emplace(state_, std::vector<Tensor>{model_.first, model_.second}, options());
-  records_.tell("made");
+  records_.tell("made", {processor_s()});
   join();
-  records_.tell("joined");
+  records_.tell("joined", {processor_s()});
 }
 
 ElasticOptions HealingRank::options() const {
@@ -100,7 +100,7 @@ void HealingRank::join() {
   elastic_->join(dist::init_process_group({.membership = dist::Membership::Lineage, .changes = std::move(rules)}));
   vote_hook_ = elastic_->group().register_post_hook([this](const dist::CollectiveEvent& event) {
     const bool is_vote = event.collective.kind == dist::CollectiveKind::AllGatherSingle && event.collective.inputs[0].dtype() == DType::U8;
-    if (is_vote && !std::exchange(has_voted_, true)) records_.tell("yes");
+    if (is_vote && !std::exchange(has_voted_, true)) records_.tell("yes", {processor_s()});
   });
 }
 

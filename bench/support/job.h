@@ -9,6 +9,8 @@ namespace resilin::bench {
 
 /// Of the clock that all processes of a host share, in seconds.
 double now_s();
+/// Processor time of this process so far, in seconds.
+double processor_s();
 /// The value at q of the sorted values; NaN of none.
 double quantile(std::vector<double> values, double q);
 
