@@ -271,7 +271,7 @@ TEST_CASE("a donor that is killed while others heal costs nothing: the next gene
 
 TEST_CASE("a link that is cut without a word costs one of its two ends, and nobody else") {
   World world(3, kSteps);
-  world.attempt_timeout = std::chrono::milliseconds(1500);
+  world.attempt_timeout = std::chrono::milliseconds(4000);
   world.change = [](int, ElasticOptions& options) { options.step_timeout = std::chrono::milliseconds(1000); };
   world.at = [](World& w, int rank, i64 step, Place now) {
     if (rank == 0 && step == kStruck && now == Place::BeforeSlot) w.cut(1, 2);

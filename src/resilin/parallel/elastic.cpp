@@ -270,9 +270,10 @@ Elastic::Body::Contribution Elastic::Body::run_slots(const VotePlace& place, con
 
 /// Before the last of the sums can leave: once the others have them all they may commit the step, with or without this rank's vote.
 void Elastic::Body::write_down(const Contribution& mine) {
+  if (!ledger_ || !protects_) return;
   const Goodput::Scope scope(goodput_, Spent::Protect);
   const VotePlace& place = kept_->place;
-  if (ledger_) ledger_->write_try({place.generation, kept_->step, kept_->attempt}, place.rank, place.size, mine.epoch, mine.ids);
+  ledger_->write_try({place.generation, kept_->step, kept_->attempt}, place.rank, place.size, mine.epoch, mine.ids);
 }
 
 /// Also of ranks whose slots failed: the others wait for their part.

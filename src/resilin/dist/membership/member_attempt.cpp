@@ -211,8 +211,8 @@ void Member::handle(const AdmissionClosed& event) {
   if (phase_ != Phase::Connected || event.uuid != uuid_) return;
   RESILIN_ASSERT(event.blob.size() <= kMostBlobBytes, cat("a blob of ", event.blob.size(), " bytes; at most ", kMostBlobBytes, " travel"));
   phase_ = Phase::Promised;
-  // Those that are not connected yet know better what is wrong: their time is over earlier.
-  deadline_ms_ = now_ms_ + options_.attempt_timeout_ms;
+  // Those that are not connected yet know better what is wrong: their time is over clearly earlier.
+  deadline_ms_ = now_ms_ + options_.attempt_timeout_ms + options_.attempt_timeout_ms / 4;
   ask(Purpose::Tell, write_once(ready_key(uuid_, options_.instance), encode(Ready{generation_, event.blob})));
   await_readies();
 }
