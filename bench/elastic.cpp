@@ -31,12 +31,12 @@ constexpr int kResamples = 10'000;
 constexpr double kNetworkBytes = 10e6;
 
 constexpr const char* kUsage =
-    "usage: bench_elastic [--protect] [--kill] [--heal] [--network] [--pairs 40] [--steps 3] [--kills 20] [--rounds 5] [--json FILE]\n"
+    "usage: bench_elastic [--protect] [--kill] [--heal] [--network] [--pairs 60] [--steps 4] [--kills 20] [--rounds 5] [--json FILE]\n"
     "       all parts where none is named\n";
 
 struct Options {
   std::vector<std::string> parts;
-  int pairs = 40, steps = 3, kills = 20, rounds = 5;
+  int pairs = 60, steps = 4, kills = 20, rounds = 5;
 };
 
 Options read_options(int argc, char** argv) {
@@ -134,12 +134,15 @@ void report_protect(Report& report, const std::vector<Record>& records) {
   add_row(report, "  lower end of its 95 % interval", low, "%", 0, "", 4);
   add_row(report, "  upper end of its 95 % interval", high, "%", 4, "", 4);
   add_row(report, "protection: its own time within the steps", protect_s / step_s * 100, "%", 1, "votes, digests, ledger, of all ranks", 4);
+  double parts_us = 0;
   for (const char* part : {"try", "digest", "exchange", "done"}) {
     std::vector<double> us;
     for (const Record& record : records_of(records, cat("part_", part), [](const Record&) { return true; }))
       us.push_back(record.values[0] * 1e6);
+    parts_us += median(us);
     add_row(report, cat("  ", part, " by itself"), median(us), "us", 0, spread(us), 4);
   }
+  add_row(report, "protection: its parts by themselves", parts_us / median(without) / 10, "%", 0, "of a step", 4);
 }
 
 // ---- a kill
