@@ -158,6 +158,8 @@ TEST_CASE("a ledger writes what its page says") {
         "{\"try\":\"3.8.2\",\"group_rank\":1,\"world\":2,\"epoch\":1,\"samples\":[]}\n"
         "{\"done\":\"3.7.0\",\"state\":\"0000000000000abc\"}\n");
   CHECK_THROWS_AS(Ledger({.folder = "/proc/no"}), IoError);
+  const LedgerOptions again{.folder = folder.path() + "/ledger", .rank = 2, .life = 1};
+  CHECK_THROWS_WITH_AS(Ledger{again}, doctest::Contains("2.1.jsonl is there already"), IoError);
 }
 
 TEST_CASE("a state moves into one memory, and handles and views follow") {

@@ -24,7 +24,9 @@ std::string hex(std::uint64_t value) {
 
 Ledger::Ledger(const LedgerOptions& options) : path_(cat(options.folder, "/", options.rank, ".", options.life, ".jsonl")) {
   ensure_directory(options.folder);
-  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
+  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_EXCL | O_CLOEXEC, 0600);
+  if (file_ < 0 && errno == EEXIST)
+    throw IoError(cat("ledger: ", path_, " is there already: of an earlier job, whose files must go elsewhere first"));
   if (file_ < 0) throw IoError(cat("ledger: ", std::strerror(errno), ": ", path_));
   write(write_json(Json::Object{{"ledger", i64{1}},
                                 {"job", options.job},

@@ -32,7 +32,7 @@ struct StepTry {
 /// A file of this life of this rank, one line a record, each written at once: it outlives a killed process, only its last line may be cut. The format is in
 /// docs/training-runs.md; `resilin ledger verify` reads it.
 ///
-/// Errors   IoError when the folder or a line cannot be written
+/// Errors   IoError when the folder or a line cannot be written, and when the file is there: no job writes over the ledger of another one
 class RESILIN_API Ledger {
  public:
   explicit Ledger(const LedgerOptions& options);
