@@ -458,5 +458,51 @@ TEST_CASE("a rank that is killed and comes back") {
   check_whole(world, {0, 2, again}, 300);
 }
 
+// ---- the end
+
+TEST_CASE("the last words are said once, and who is first when the one before died in its own says them") {
+  for (const bool dies : {false, true}) {
+    CAPTURE(dies);
+    World world(3, kSteps);
+    std::atomic<int> said{0};
+    world.last_words = [&](World& w, int rank) {
+      if (dies && rank == 0) return w.kill(0);
+      ++said;
+    };
+    for (int i = 0; i < 3; ++i) world.start();
+    check_whole(world, dies ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2});
+    CHECK(said == 1);
+  }
+}
+
+TEST_CASE("a rank that joins after the last step, while the last words are said, has the state in the end") {
+  World world(3, kSteps);
+  world.change = [](int, ElasticOptions& options) { options.hold = std::chrono::milliseconds(200); };
+  std::atomic<int> said{0};
+  world.last_words = [&](World& w, int rank) {
+    ++said;
+    if (rank != 0) return;
+    w.start();  // nobody admits it: it comes when the hold is over
+    const dist::GenerationInfo before = w.elastic(0).group().info();
+    for (int i = 0; i < 10'000 && w.elastic(0).group().generation() == before.generation; ++i) usleep(1000);
+  };
+  for (int i = 0; i < 3; ++i) world.start();
+  check_whole(world, {0, 1, 2, 3});
+  CHECK(said == 1);
+}
+
+TEST_CASE("a rank whose state is to come hears of the end of a change that is held, and joins before the others go") {
+  World world(2, kSteps);
+  std::atomic<bool> started{false};
+  world.last_words = [&](World& w, int rank) {
+    if (rank != 0 || started.exchange(true)) return;
+    w.start();
+    while (!w.elastic(0).group().held_change()) usleep(500);
+  };
+  for (int i = 0; i < 2; ++i) world.start();
+  world.wait(0);
+  check_whole(world, {0, 1, 2});
+}
+
 }  // namespace
 }  // namespace resilin::parallel

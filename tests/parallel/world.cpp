@@ -131,6 +131,7 @@ void World::train(Rank& rank) {
     if (is_vote(event.collective)) pass(Place::AfterVoteIsOut);
   });
   rank.elastic->join(made);
+  if (last_words) rank.elastic->heal();
   while (rank.elastic->next_step() < steps_ || !rank.elastic->is_healed()) {
     const StepReport report = rank.elastic->step(
         [&](const Slot& slot) {
@@ -149,6 +150,12 @@ void World::train(Rank& rank) {
     if (at_step) at_step(*this, rank.number, report);
     rank.steps = rank.elastic->next_step();
     if (report.leaves) break;
+  }
+  if (last_words) {
+    rank.elastic->finish([&] {
+      last_words(*this, rank.number);
+      if (rank.killed) throw Killed();
+    });
   }
   rank.trained.digest = rank.task->digest();
   rank.trained.steps = rank.elastic->next_step();

@@ -50,6 +50,8 @@ class World {
   /// After a committed step.
   std::function<void(World&, int rank, const StepReport& report)> at_step = nullptr;
   std::function<void(int rank, ElasticOptions& options)> change = nullptr;
+  /// Ranks `finish` with these when they have taken all steps; else they leave.
+  std::function<void(World&, int rank)> last_words = nullptr;
   std::chrono::milliseconds attempt_timeout{10'000};  // of a change of members
   dist::TransportMaker transport = nullptr;           // of all ranks, in place of the fabric
   bool shares_memory = true;

@@ -37,6 +37,12 @@ constexpr milliseconds kStorePatience{10'000};
 constexpr int kMostLosses = 100;  // generations that failed in one step
 constexpr const char* kLatestKey = "checkpoint/latest";
 
+/// What no next generation mends.
+bool ends_process(const DistError& error) {
+  const auto is = [&]<class... Types>(std::tuple<Types...>*) { return (... || (dynamic_cast<const Types*>(&error) != nullptr)); };
+  return is(static_cast<std::tuple<EvictedError, StoreError, DivergedError, MismatchError, StepFailedError>*>(nullptr));
+}
+
 double now_s() { return static_cast<double>(machine_clock().now().count()) * 1e-9; }
 
 }  // namespace
@@ -58,7 +64,9 @@ class Elastic::Body {
   ChangeRules changes();
   void join(ProcessGroup group);
   StepReport step(const SlotFunction& run_slot, const ApplyFunction& apply);
+  void heal();
   void leave();
+  void finish(const std::function<void()>& last_words, bool takes_in);
   void save(const std::string& folder, i64 keep);
   void set_protects(bool protects) { protects_ = protects; }
 
@@ -89,9 +97,12 @@ class Elastic::Body {
     std::string failure;  // why not
   };
 
+  template <class Action>
+  void endure(Action action);
   std::optional<StepReport> perform(const ApplyFunction& apply, milliseconds patience);
   void try_step(const SlotFunction& run_slot);
-  void heal(const VotePlace& place);
+  bool catches_up();
+  void heal_all(const VotePlace& place);
   Contribution run_slots(const VotePlace& place, const SlotFunction& run_slot);
   void write_down(const Contribution& mine);
   void sum(const Contribution& mine);
@@ -127,6 +138,7 @@ class Elastic::Body {
   std::uint64_t known_ = 0;             // the generation that this thread works in
   std::uint64_t base_steps_ = 0;        // applied when it began
   bool has_healed_ = true;              // everybody who joined in it has the state
+  bool finishes_ = false;               // no step is to come, so few ranks are enough
   std::optional<dist::Window> window_;  // through which takers read
   std::optional<Kept> kept_;
   /// Of the state before a step.
@@ -160,13 +172,26 @@ void Elastic::Body::join(ProcessGroup group) {
 
 // ---- a step
 
+/// Does something that the loss of another rank may end; then the next generation is there.
+template <class Action>
+void Elastic::Body::endure(Action action) {
+  try {
+    action();
+  } catch (const DistError& error) {
+    if (!protects_ || ends_process(error)) throw;
+    lose(error);
+  }
+}
+
 StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction& apply) {
   begin_s_ = now_s();
   protected_s_ = goodput_.seconds(Spent::Protect);
   milliseconds patience{0};
-  while (true) {
-    try {
-      if (const std::optional<StepReport> report = perform(apply, patience)) return *report;
+  std::optional<StepReport> report;
+  while (!report) {
+    endure([&] {
+      report = perform(apply, patience);
+      if (report) return;
       if (kept_ && kept_->place.generation != known_) forget_kept();
       const bool waits_for_outcome = kept_ && kept_->has_voted;
       patience = waits_for_outcome ? kGlance : milliseconds(0);
@@ -177,21 +202,9 @@ StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction
       } else if (group_.generation() != known_) {
         catch_up(now_s());
       }
-    } catch (const EvictedError&) {
-      throw;
-    } catch (const StoreError&) {
-      throw;
-    } catch (const DivergedError&) {
-      throw;
-    } catch (const MismatchError&) {
-      throw;
-    } catch (const StepFailedError&) {
-      throw;
-    } catch (const DistError& error) {
-      if (!protects_) throw;
-      lose(error);
-    }
+    });
   }
+  return *report;
 }
 
 /// Does what the machine of votes wants done; a report when a step was applied.
@@ -215,12 +228,10 @@ std::optional<StepReport> Elastic::Body::perform(const ApplyFunction& apply, mil
 }
 
 void Elastic::Body::try_step(const SlotFunction& run_slot) {
+  if (catches_up()) return;  // with what is to be done first
   VotePlace place = commitment_->place();
-  if (place.generation != known_ || group_.generation() != known_) {
-    return catch_up(now_s());  // with what is to be done first
-  }
   if (!place.takers.empty() && !has_healed_) {
-    heal(place);
+    heal_all(place);
     place = commitment_->place();
   }
   kept_ = Kept{.place = place, .step = first_step_ + static_cast<i64>(place.steps), .attempt = attempt_};
@@ -448,7 +459,7 @@ GenerationInfo Elastic::Body::await_enough() {
     if (const std::optional<std::uint64_t> change = group_.held_change()) group_.admit_change(*change);
     try {
       const GenerationInfo info = group_.await_generation(after, kLook);
-      if (static_cast<int>(info.handles.size()) >= options_.min_world) return info;
+      if (finishes_ || static_cast<int>(info.handles.size()) >= options_.min_world) return info;
       after = info.generation;
     } catch (const TimeoutError&) {
       if (machine_clock().now() < until) continue;
@@ -478,7 +489,24 @@ void Elastic::Body::catch_up(double since_s) {
                                   .after_s = now_s() - since_s});
 }
 
-void Elastic::Body::heal(const VotePlace& place) {
+/// True when another generation is there, or on its way to this thread.
+bool Elastic::Body::catches_up() {
+  if (commitment_->place().generation == known_ && group_.generation() == known_) return false;
+  catch_up(now_s());
+  return true;
+}
+
+void Elastic::Body::heal() {
+  while (!is_healed()) {
+    endure([&] {
+      perform(nullptr, milliseconds(0));  // of a rank without state there is nothing to apply
+      if (!catches_up()) heal_all(commitment_->place());
+    });
+  }
+}
+
+/// Those that have the state offer it, those that have not take it.
+void Elastic::Body::heal_all(const VotePlace& place) {
   const Goodput::Scope scope(goodput_, Spent::Recover);
   const double since_s = now_s();
   digest_.reset();  // all ranks vote on the state as takers read it
@@ -501,6 +529,37 @@ void Elastic::Body::heal(const VotePlace& place) {
 // ---- the end, and checkpoints
 
 void Elastic::Body::leave() { group_.destroy(); }
+
+void Elastic::Body::finish(const std::function<void()>& last_words, bool takes_in) {
+  finishes_ = true;
+  bool has_spoken = false, is_over = false;
+  const auto speak = [&](int first) {
+    if (group_.rank() != first || has_spoken) return;
+    last_words();
+    has_spoken = true;
+  };
+  while (!is_over) {
+    endure([&] {
+      perform(nullptr, milliseconds(0));  // the last step is applied
+      if (catches_up()) return;
+      const VotePlace place = commitment_->place();
+      if (!place.takers.empty() && !has_healed_) {
+        if (takes_in) return heal_all(place);
+        speak(place.donors.front());
+        is_over = true;
+        return;
+      }
+      speak(0);
+      const Ballot mine{.step = static_cast<std::uint64_t>(next_step()), .held_change = group_.held_change().value_or(0)};
+      const std::span<const Ballot> ballots = ballots_.exchange(group_, mine, options_.change_timeout);
+      // Who waited for the last words has said what it held before them.
+      const bool somebody_waits = takes_in && std::ranges::any_of(ballots, [](const Ballot& ballot) { return ballot.held_change != 0; });
+      is_over = !somebody_waits;
+      if (const std::uint64_t change = common_change(ballots); somebody_waits && change != 0) admit(change);
+    });
+  }
+  leave();
+}
 
 void Elastic::Body::save(const std::string& folder, i64 keep) {
   const Goodput::Scope scope(goodput_, Spent::Checkpoint);
@@ -525,9 +584,12 @@ Elastic::~Elastic() = default;
 ChangeRules Elastic::changes() { return body_->changes(); }
 void Elastic::join(ProcessGroup group) { body_->join(std::move(group)); }
 StepReport Elastic::step(const SlotFunction& run_slot, const ApplyFunction& apply) { return body_->step(run_slot, apply); }
+void Elastic::heal() { body_->heal(); }
 i64 Elastic::next_step() const { return body_->next_step(); }
 bool Elastic::is_healed() const { return body_->is_healed(); }
 void Elastic::leave() { body_->leave(); }
+void Elastic::finish(const std::function<void()>& last_words) { body_->finish(last_words, true); }
+void Elastic::leave_together(const std::function<void()>& last_words) { body_->finish(last_words, false); }
 void Elastic::save(const std::string& folder, i64 keep) { body_->save(folder, keep); }
 void Elastic::set_protects(bool protects) { body_->set_protects(protects); }
 Goodput& Elastic::goodput() { return body_->goodput(); }

@@ -49,8 +49,8 @@ struct StepReport {
   int world = 1;
   i64 attempt = 0;
   bool healed = false;     // in this step the rank read its state from others
-  bool leaves = false;     // this rank was asked to leave, and the others know: `leave` is next
-  bool all_leave = false;  // so were all others
+  bool leaves = false;     // this rank was asked to leave, and the others know: it may `leave`
+  bool all_leave = false;  // so were all others: `leave_together`
   bool saves = false;      // of those that leave, this one writes the checkpoint
   double protect_s = 0;    // what votes, digests and the ledger took
   double seconds = 0;      // from the call to the commit
@@ -139,14 +139,22 @@ class RESILIN_API Elastic {
 
   /// Takes the next step, and comes back when it is committed and applied here.
   StepReport step(const SlotFunction& run_slot, const ApplyFunction& apply);
+  /// A rank that has joined reads the state of the others, and comes back before its first step; ranks that have it come back at once. `step` does that too,
+  /// but not in a job that has no more steps.
+  void heal();
   /// The number of the next step; of a joining rank that is not healed yet, what it was told.
   i64 next_step() const;
   bool is_healed() const;
 
   /// After the next committed step this rank leaves: the report says so.
   void request_leave() noexcept { leave_asked_.store(true, std::memory_order_relaxed); }
-  /// Leaves in good order.
+  /// Leaves in good order, while others train on.
   void leave();
+  /// After the last step, on all ranks: `last_words` run on the one that is first, the others wait for it. When it dies meanwhile the next one says them, and
+  /// who joins is given the state and is one of those that wait. Comes back when all are done, and has left.
+  void finish(const std::function<void()>& last_words);
+  /// The same for ranks that were all asked to leave (StepReport::all_leave) before the last step: who joins now is left to its agent.
+  void leave_together(const std::function<void()>& last_words);
   /// Writes a checkpoint of the state, when this rank's generation is still the newest one; else, and when the folder has a later one, nothing is written and
   /// StaleError says why.
   void save(const std::string& folder, i64 keep = 3);
