@@ -15,6 +15,8 @@
 #include "resilin/base/event_log.h"
 #include "resilin/base/log.h"
 #include "resilin/base/overloaded.h"
+#include "resilin/dist/launch/host_agent.h"
+#include "resilin/dist/launch/job_store.h"
 #include "resilin/dist/membership/coordinator_driver.h"
 #include "resilin/dist/transport/fake.h"
 #include "resilin/resilin.h"
@@ -22,6 +24,7 @@
 #include "tools/resilin/follow.h"
 #include "tools/resilin/metrics_server.h"
 #include "tools/resilin/train_config.h"
+#include "tools/resilin/train_job.h"
 #include "tools/resilin/train_model.h"
 
 namespace resilin::tool {
@@ -31,6 +34,8 @@ using namespace parallel;
 using std::chrono::milliseconds;
 
 constexpr i64 kSampleBytes = 300;
+/// Who is asked to leave trains on for so long when others were not asked yet: a signal reaches the ranks of a job one after the other.
+constexpr i64 kLeaveTogether_us = 1'000'000;
 
 /// The one that a signal asks to leave.
 std::atomic<Elastic*> leaving{nullptr};
@@ -45,6 +50,7 @@ milliseconds ms_of(double seconds) { return milliseconds(static_cast<i64>(second
 class LoneJob {
  public:
   LoneJob() : store_(dist::make_hash_store()), coordinator_({.first_size = 1}, store_, nullptr) {}
+  dist::Store& store() { return *store_; }
   void put_into(dist::InitOptions& options) {
     options.store = store_;
     options.transport = fabric_.maker(0);
@@ -67,24 +73,27 @@ class TrainRun {
  private:
   ElasticOptions elastic_options();
   void resume();
+  dist::Store& store();
   void join();
   void take_steps();
+  void speak_last();
   void tell_step(const StepReport& report, i64 begin_us);
   void tell_change(const TrainingEvent& event);
   void serve(const StepReport& report);
-  void save();
-  void finish();
+  void save(bool is_last = false);
   void tell_goodput();
   void tell(std::string what, Json::Object more, i64 t_us = 0);
 
   const TrainConfig config_;
-  const dist::RankInfo info_;
+  dist::RankInfo info_;
   TrainModel model_;
-  i64 first_step_ = 0;  // of the job
+  i64 first_step_ = 0;  // of the checkpoint that was found
+  std::shared_ptr<dist::Store> store_;
+  std::optional<LoneJob> lone_;  // in place of the launcher's
+  TrainJob job_;
   EventLog events_;
   std::optional<RunView> view_;  // where no `resilin demo` follows the events
   std::optional<Elastic> elastic_;
-  std::optional<LoneJob> lone_;
   std::optional<MetricsServer> server_;
   RunMetrics metrics_;
 };
@@ -97,15 +106,26 @@ TrainRun::TrainRun(const TrainConfig& config)
   if (config.run.progress != ProgressForm::Off && info_.rank == 0) view_.emplace(config.run.progress, STDOUT_FILENO);
   if (config.run.http_port != 0) server_.emplace(MetricsServer::Options{.port = config.run.http_port + info_.local_rank});
   resume();
+  job_ = agree_on_job(store(), first_step_);
+  claim_run_folder(config.run.out, job_.id, config.checkpoint.resume == Resume::Never);
   elastic_.emplace(model_.state(), model_.parameters(), elastic_options());
-  if (!dist::rank_info()) lone_.emplace();
+}
+
+/// The job's.
+dist::Store& TrainRun::store() {
+  if (!dist::rank_info()) return lone_ ? lone_->store() : lone_.emplace().store();
+  if (store_ == nullptr) {
+    if (info_.store_address.empty()) dist::find_host_agent(info_);
+    store_ = dist::connect_job_store(info_);
+  }
+  return *store_;
 }
 
 ElasticOptions TrainRun::elastic_options() {
   ElasticOptions options;
   options.slots = config_.train.slots;
   options.seed = config_.train.seed;
-  options.first_step = first_step_;
+  options.first_step = job_.first_step;
   options.step_timeout = ms_of(config_.elastic.step_timeout_s);
   options.heal_timeout = ms_of(config_.elastic.heal_timeout_s);
   options.min_world = static_cast<int>(config_.elastic.min_world);
@@ -115,7 +135,7 @@ ElasticOptions TrainRun::elastic_options() {
                                  .job = info_.run_id,
                                  .rank = info_.rank,
                                  .life = info_.restart_count,
-                                 .first_step = first_step_,
+                                 .first_step = job_.first_step,
                                  .batch = model_.batch(),
                                  .samples_per_epoch = model_.samples_per_epoch()};
   options.deltas = {model_.clock_delta()};
@@ -123,14 +143,14 @@ ElasticOptions TrainRun::elastic_options() {
   return options;
 }
 
-/// All ranks of a job begin with the same state; one that is started again gets it from the others.
+/// All ranks of a job begin with the same state; one that is started again gets it from the others, unless it died before they had begun.
 void TrainRun::resume() {
-  if (config_.checkpoint.resume == Resume::Never || info_.restart_count > 0) return;
+  if (config_.checkpoint.resume == Resume::Never) return;
   const std::string folder = config_.run.out + "/checkpoints";
   const std::optional<Checkpoint> found = load_latest(folder);
   if (!found && config_.checkpoint.resume == Resume::Must) throw IoError(cat("train: ", folder, " has no checkpoint to go on from"));
   if (!found) return;
-  model_.state().restore(*found);
+  model_.restore(*found);
   first_step_ = found->step;
 }
 
@@ -150,59 +170,63 @@ int TrainRun::run() {
                {"batch", model_.batch()},
                {"tokens_per_step", model_.tokens_per_step()},
                {"parameters", model_.parameter_count()},
-               {"first_step", first_step_}});
-  int code = 0;
+               {"first_step", job_.first_step}});
   try {
     join();
     take_steps();
-  } catch (const StoreError& error) {
-    std::fprintf(stderr, "resilin: %s\n", error.what());
-    code = dist::kExitStoreLost;
+  } catch (const EvictedError& error) {
+    if (!is_finished(store())) throw;
+    log(LogLevel::Info, cat("the job has finished without this rank: ", error.what()));
   }
   leaving = nullptr;
   tell_goodput();
-  if (code == 0) tell("leave", {{"step", elastic_->next_step()}});
+  tell("leave", {{"step", elastic_->next_step()}});
   if (view_) view_->finish();
-  return code;
+  return 0;
 }
 
 void TrainRun::take_steps() {
-  StepReport last;
-  i64 planned = model_.steps();
-  while (!elastic_->is_healed() || elastic_->next_step() < model_.steps()) {
+  elastic_->heal();
+  i64 planned = model_.steps(), asked_us = 0;
+  while (elastic_->next_step() < model_.steps()) {
     const i64 begin_us = unix_time_us();
-    last = elastic_->step([this](const Slot& slot) { return model_.run_slot(slot, elastic_->goodput()); },
-                          [this](const Applied& applied) { model_.apply(applied); });
+    const StepReport last = elastic_->step([this](const Slot& slot) { return model_.run_slot(slot, elastic_->goodput()); },
+                                           [this](const Applied& applied) { model_.apply(applied); });
     tell_step(last, begin_us);
     if (std::exchange(planned, model_.steps()) != planned && last.rank == 0) tell("plan", {{"step", last.step}, {"steps", planned}});
     if (server_) serve(last);
-    if (last.leaves) {
+    if (last.leaves && asked_us == 0) asked_us = unix_time_us();
+    if (last.all_leave) return elastic_->leave_together([this] { save(true); });
+    if (last.leaves && unix_time_us() - asked_us > kLeaveTogether_us) {
       if (last.saves) save();
-      break;
+      return elastic_->leave();
     }
     const i64 done = last.step + 1;
-    const bool is_due = config_.checkpoint.every != 0 && done % config_.checkpoint.every == 0;
-    if (last.rank == 0 && (is_due || done == model_.steps())) save();
+    if (last.rank == 0 && config_.checkpoint.every != 0 && done % config_.checkpoint.every == 0 && done < model_.steps()) save();
   }
-  if (last.rank == 0 && !last.leaves) finish();
-  elastic_->leave();
+  elastic_->finish([this] { speak_last(); });
 }
 
-/// The job's last words, by the rank that is first in the end; it stays a member until they are said.
-void TrainRun::finish() {
+/// The job's last words, by the rank that is first in the end.
+void TrainRun::speak_last() {
+  save(true);
   tell("held_out", {{"step", elastic_->next_step()}, {"loss", model_.held_out_loss()}, {"bigram_entropy", model_.bigram_entropy()}});
   tell("sample", {{"text", model_.sample(kSampleBytes)}});
+  note_finished(store());
 }
 
-void TrainRun::save() {
+/// What is not saved in the midst of a run is saved later by those that went on; the last one is repeated by them.
+void TrainRun::save(bool is_last) {
   const i64 begin_us = unix_time_us();
+  const i64 generation = static_cast<i64>(elastic_->group().generation());
   try {
     elastic_->save(config_.run.out + "/checkpoints", config_.checkpoint.keep);
   } catch (const StaleError& error) {
+    if (is_last && (elastic_->group().is_aborted() || static_cast<i64>(elastic_->group().generation()) != generation)) throw;
     log(LogLevel::Warning, error.what());
     return;
   }
-  tell("checkpoint", {{"generation", static_cast<i64>(elastic_->group().generation())},
+  tell("checkpoint", {{"generation", generation},
                       {"step", elastic_->next_step()},
                       {"path", config_.run.out + "/checkpoints"},
                       {"ms", static_cast<double>(unix_time_us() - begin_us) * 1e-3}});
@@ -300,7 +324,12 @@ int train(const std::vector<std::string>& arguments) {
     std::fputs(train_help().c_str(), stdout);
     return 0;
   }
-  return TrainRun(command.config).run();
+  try {
+    return TrainRun(command.config).run();
+  } catch (const StoreError& error) {
+    std::fprintf(stderr, "resilin: %s\n", error.what());
+    return dist::kExitStoreLost;
+  }
 }
 
 }  // namespace resilin::tool

@@ -56,6 +56,11 @@ TrainModel::TrainModel(const TrainConfig& config)
               }});
 }
 
+void TrainModel::restore(const Checkpoint& checkpoint) {
+  state_.restore(checkpoint);
+  if (config_.train.budget_s == 0) steps_ = config_.train.steps;
+}
+
 i64 TrainModel::parameter_count() const {
   i64 count = 0;
   for (const Tensor& x : parameters_) count += x.numel().value();

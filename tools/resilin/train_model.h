@@ -19,6 +19,8 @@ class TrainModel {
   explicit TrainModel(const TrainConfig& config);
 
   parallel::StepState& state() { return state_; }
+  /// The state of a checkpoint. How many steps the run has is the configuration's to say, but where a budget has said it.
+  void restore(const Checkpoint& checkpoint);
   const std::vector<Tensor>& parameters() const { return parameters_; }
   /// For ElasticOptions: how far the clocks of the ranks are, summed over the slots.
   const Tensor& clock_delta() const { return clock_delta_; }
