@@ -69,9 +69,9 @@ void check_ledger(const std::string& folder, i64 first_step, i64 last_step) {
 void check_samples(const std::string& ledger, i64 first_step, i64 last_step) {
   const std::map<i64, std::vector<i64>> samples = samples_of(ledger);
   REQUIRE(static_cast<i64>(samples.size()) == last_step - first_step + 1);
-  for (const auto& [step, ids] : samples) {
-    CAPTURE(step);
-    CHECK(ids == Quiet::get().samples.at(step));
+  for (const auto& of_step : samples) {
+    CAPTURE(of_step.first);
+    CHECK(of_step.second == Quiet::get().samples.at(of_step.first));
   }
 }
 
@@ -113,9 +113,9 @@ TEST_CASE("a run with a kill has the samples, the dropout and the state of one w
   const std::map<i64, double> losses = losses_of(run);
   REQUIRE(losses.size() == kSteps);
   // Other masks would show in every loss, see below.
-  for (const auto& [step, loss] : losses) {
-    CAPTURE(step);
-    CHECK(relative(quiet.losses.at(step), loss) <= 1e-5);
+  for (const auto& of_step : losses) {
+    CAPTURE(of_step.first);
+    CHECK(relative(quiet.losses.at(of_step.first), of_step.second) <= 1e-5);
   }
   const double difference = relative_difference(quiet.end, load_latest(run + "/checkpoints").value());
   CHECK(difference <= 1e-5);
@@ -200,6 +200,35 @@ TEST_CASE(
   check_ledger(three, stopped, kSteps - 1);
   check_samples(three, stopped, kSteps - 1);
   CHECK(relative_difference(quiet.end, load_latest(three + "/checkpoints").value()) <= 1e-5);
+}
+
+TEST_CASE(
+    "SIGTERM to one rank: it leaves, the others train on; then to the launcher while a rank is being started again: what is left leaves "
+    "whole") {
+  const TemporaryFolder place;
+  write_small_task(place.path());
+  const std::string run = place.path() + "/run";
+  for (const useconds_t later_us : {0, 60'000, 150'000}) {
+    CAPTURE(later_us);
+    fs::remove_all(run);
+    TrainingJob job(place, "run", 4, {"train.steps=1000000"});
+    REQUIRE(job.reaches(20));
+    const auto process_of = [&](std::size_t number) { return static_cast<pid_t>(integer_of(events_of(run, "start").at(number), "pid")); };
+    REQUIRE(kill(process_of(1), SIGTERM) == 0);
+    REQUIRE(dist::launch::comes_true([&] { return events_of(run, "leave").size() == 1; }));
+    REQUIRE(job.reaches(integer_of(events_of(run, "leave")[0], "step") + 5));
+    REQUIRE(kill(process_of(3), SIGKILL) == 0);
+    REQUIRE(dist::launch::comes_true([&] { return events_of(run, "start").size() == 5; }));
+    usleep(later_us);
+    job.send(SIGTERM);
+    const int code = job.wait();
+    const std::string log = job.log();
+    CAPTURE(log);
+    CHECK(code == 128 + SIGTERM);
+    const i64 saved = load_latest(run + "/checkpoints").value().step;
+    check_ledger(run, 0, saved - 1);
+    for (const Event& start : events_of(run, "start")) CHECK(is_gone(static_cast<pid_t>(integer_of(start, "pid"))));
+  }
 }
 
 TEST_CASE("SIGKILL of the launcher: no rank survives it, and the next job goes on from the last checkpoint") {
