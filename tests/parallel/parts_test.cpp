@@ -1,4 +1,5 @@
 // tests/parallel/parts_test.cpp -- the parts of elastic training by themselves: slots, digests, ballots, the account of time, the ledger's lines, the state.
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -138,6 +139,20 @@ TEST_CASE("every moment counts for one thing") {
   for (const Spent what : {Spent::Train, Spent::Data, Spent::Checkpoint, Spent::Recover, Spent::Protect, Spent::Idle})
     sum += goodput.seconds(what);
   CHECK(sum == doctest::Approx(goodput.total_seconds()).epsilon(0.01));
+}
+
+TEST_CASE("of a scope that waits, what the thread computes can count for something else") {
+  Goodput goodput;
+  {
+    const Goodput::Scope waits(goodput, Spent::Idle);
+    const Goodput::ProcessorTime protects(goodput, Spent::Protect);
+    usleep(30'000);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < end) continue;
+  }
+  CHECK(goodput.seconds(Spent::Protect) > 0.001);
+  CHECK(goodput.seconds(Spent::Protect) < 0.025);
+  CHECK(goodput.seconds(Spent::Idle) > 0.025);
 }
 
 TEST_CASE("a ledger writes what its page says") {

@@ -4,12 +4,20 @@
 #include <numeric>
 #include <utility>
 
+#include <time.h>
+
 #include "resilin/dist/environment.h"
 
 namespace resilin::parallel {
 namespace {
 
 std::int64_t now_ns() { return dist::machine_clock().now().count(); }
+
+std::int64_t thread_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 }  // namespace
 
@@ -19,6 +27,13 @@ Spent Goodput::enter(Spent what) {
   const std::int64_t now = now_ns();
   spent_ns_[static_cast<std::size_t>(now_)] += now - std::exchange(since_ns_, now);
   return std::exchange(now_, what);
+}
+
+Goodput::ProcessorTime::ProcessorTime(Goodput& goodput, Spent what) : goodput_(goodput), what_(what), begin_ns_(thread_ns()) {}
+Goodput::ProcessorTime::~ProcessorTime() {
+  const std::int64_t spent = thread_ns() - begin_ns_;
+  goodput_.spent_ns_[static_cast<std::size_t>(goodput_.now_)] -= spent;
+  goodput_.spent_ns_[static_cast<std::size_t>(what_)] += spent;
 }
 
 double Goodput::seconds(Spent what) const {

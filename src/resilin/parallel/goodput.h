@@ -10,7 +10,8 @@
 
 namespace resilin::parallel {
 
-/// Protect is what fault tolerance costs while nothing fails: votes, digests, the ledger. Idle is waiting for other ranks.
+/// Protect is what fault tolerance costs while nothing fails: digests, the ledger, and the processor time of votes. Idle is waiting for other ranks, in a
+/// sum or in a vote.
 enum class Spent : std::uint8_t { Train, Data, Checkpoint, Recover, Protect, Idle };
 constexpr std::array<std::string_view, 6> enum_names(Spent*) { return {"train", "data", "checkpoint", "recover", "protect", "idle"}; }
 
@@ -34,6 +35,20 @@ class RESILIN_API Goodput {
    private:
     Goodput& goodput_;
     Spent before_;
+  };
+
+  /// For the length of a scope inside a Scope: what this thread computes in it counts for `what`, and no longer for what the Scope says.
+  class RESILIN_API ProcessorTime {
+   public:
+    ProcessorTime(Goodput& goodput, Spent what);
+    ~ProcessorTime();
+    ProcessorTime(const ProcessorTime&) = delete;
+    ProcessorTime& operator=(const ProcessorTime&) = delete;
+
+   private:
+    Goodput& goodput_;
+    const Spent what_;
+    const std::int64_t begin_ns_;
   };
 
  private:
