@@ -77,6 +77,7 @@ class TrainRun {
   void join();
   void take_steps();
   void speak_last();
+  void measure();
   void tell_step(const StepReport& report, i64 begin_us);
   void tell_change(const TrainingEvent& event);
   void serve(const StepReport& report);
@@ -202,15 +203,21 @@ void TrainRun::take_steps() {
       return elastic_->leave();
     }
     const i64 done = last.step + 1;
-    if (last.rank == 0 && config_.checkpoint.every != 0 && done % config_.checkpoint.every == 0 && done < model_.steps()) save();
+    const auto is_due = [&](i64 every) { return last.rank == 0 && every != 0 && done % every == 0 && done < model_.steps(); };
+    if (is_due(config_.checkpoint.every)) save();
+    if (is_due(config_.data.measure_every)) measure();
   }
   elastic_->finish([this] { speak_last(); });
+}
+
+void TrainRun::measure() {
+  tell("held_out", {{"step", elastic_->next_step()}, {"loss", model_.held_out_loss()}, {"bigram_entropy", model_.bigram_entropy()}});
 }
 
 /// The job's last words, by the rank that is first in the end.
 void TrainRun::speak_last() {
   save(true);
-  tell("held_out", {{"step", elastic_->next_step()}, {"loss", model_.held_out_loss()}, {"bigram_entropy", model_.bigram_entropy()}});
+  measure();
   tell("sample", {{"text", model_.sample(kSampleBytes)}});
   note_finished(store());
 }

@@ -24,6 +24,7 @@ struct TrainConfig {
   struct Data {
     std::string text;  // must be given
     double held_out = 0.05;
+    i64 measure_every = 0;
   } data;
   struct Model {
     i64 layers = 4;
