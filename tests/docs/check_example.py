@@ -11,9 +11,6 @@ shown = re.search(r"```cpp\n(.*?)```\n(?:```sh\n.*?```\n)?```\n(.*?)```", text, 
 code = (root / source).read_text().split("\n", 1)[1]
 if shown.group(1) != code:
     sys.exit(f"{page}: the program differs from {source}")
-if ("ranks" in source or "elastic" in source) and not pathlib.Path("/sys/class/net/lo").exists():
-    print("not run: ranks need sysfs at /sys, where UCX looks for interfaces")
-    sys.exit(0)
 output = subprocess.run(sys.argv[4:], capture_output=True, text=True, timeout=120, check=True).stdout
 if output != shown.group(2):
     sys.exit(f"{page}: the program prints\n{output}not\n{shown.group(2)}")

@@ -62,13 +62,21 @@ std::string filled(Fill fill) {
 /// Whether the words of `lanes` include this one.
 bool has_lane(std::string_view lanes, std::string_view lane) { return cat(" ", lanes, " ").find(cat(" ", lane, " ")) != std::string::npos; }
 
+/// UCX finds interfaces in sysfs. Without it ranks of one host still have shared memory, and others cannot be reached.
+bool sees_interface(const UcxOptions& options) { return std::filesystem::exists(cat("/sys/class/net/", options.interface)); }
+
+const char* transports_of(const UcxOptions& options) {
+  if (!options.shared_memory) return "tcp";
+  return sees_interface(options) ? "posix,tcp" : "posix";
+}
+
 class UcxTransport final : public Transport {
  public:
   UcxTransport(const UcxTable& table, const UcxOptions& options, TransportEvents events)
       : table_(table), options_(options), events_(std::move(events)) {
     require_descriptors(kSpareDescriptors);
     const std::string folder = ucx_folder();
-    const UcxSettings settings = {options_.shared_memory ? "posix,tcp" : "tcp", options_.interface.c_str(), folder.c_str()};
+    const UcxSettings settings = {transports_of(options_), options_.interface.c_str(), folder.c_str()};
     UcxError error{};
     worker_ = table_.make(&settings, &error);
     if (worker_ == nullptr) throw UnsupportedError(cat("ucx: ", error.text, "; the transports must be there and allowed"));
@@ -249,7 +257,7 @@ TransportMaker ucx_transport(const UcxOptions& options) {
   if (if_nametoindex(options.interface.c_str()) == 0) {
     throw UnsupportedError(cat("ucx: there is no network interface \"", options.interface, "\"; it must be one of this host's"));
   }
-  if (!std::filesystem::exists(cat("/sys/class/net/", options.interface))) {
+  if (!options.shared_memory && !sees_interface(options)) {
     throw UnsupportedError(
         cat("ucx: /sys/class/net/", options.interface, " is not there, where UCX looks for interfaces; sysfs must be mounted"));
   }
