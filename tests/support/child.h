@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/slowness.h"
+
 namespace resilin::testing {
 
 /// The exit status of a child that ran `body` (which gives the status back), or -signal; the child is killed after `limit_s`.
@@ -13,7 +15,7 @@ template <class Body>
 int run_in_child(Body&& body, unsigned limit_s = 20) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(limit_s);
+    alarm(limit_s * kSlowness);
     int status = 99;
     try {
       status = body();

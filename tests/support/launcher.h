@@ -1,8 +1,6 @@
 // tests/support/launcher.h -- Internal: `resilin run` in a process of its own, and what its ranks wrote.
 #pragma once
 
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -10,17 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <doctest/doctest.h>
-
 #include "resilin/base/file.h"
-#include "resilin/dist/launch/run.h"
+#include "resilin/dist/agent/spawn.h"
 
+#include "tests/support/slowness.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::dist::launch {
@@ -50,64 +45,36 @@ inline double now_ms() {
 
 template <class Condition>
 bool comes_true(Condition condition, int within_s = 20) {
-  for (int i = 0; i < within_s * 100; ++i) {
+  for (int i = 0; i < within_s * testing::kSlowness * 100; ++i) {
     if (condition()) return true;
     usleep(10'000);
   }
   return condition();
 }
 
-/// A launcher in a process of its own, and the folder that its ranks write to as $OUT.
+/// The variables of this process, for programs that it starts.
+std::vector<std::string> own_environment();
+
+/// The exit code of a child once it has ended, or minus the signal that ended it.
+int end_of(Child& child);
+
+/// A launcher in a process of its own, and the folder that its ranks write to as $OUT. It is this program, started anew: a copy of this process
+/// would lack the threads that it has.
 class Launcher {
  public:
   /// It ends after `most_s` seconds in any case.
-  Launcher(const testing::TemporaryFolder& out, std::vector<std::string> arguments, const std::string& name = "launcher",
-           unsigned most_s = 100)
-      : log_(out.path() + "/" + name), most_s_(most_s) {
-    process_ = fork();
-    REQUIRE(process_ >= 0);
-    if (process_ == 0) run(out, arguments);
-  }
-  ~Launcher() {
-    if (process_ < 0) return;
-    kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-  }
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
+  Launcher(const testing::TemporaryFolder& out, const std::vector<std::string>& arguments, const std::string& name = "launcher",
+           unsigned most_s = 100);
 
   /// Its exit code, or minus the signal that ended it.
-  int wait() {
-    int status = 0;
-    REQUIRE(waitpid(process_, &status, 0) == process_);
-    process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  pid_t process() const { return process_; }
-  void send(int signal) const { kill(process_, signal); }
+  int wait() { return end_of(child_); }
+  pid_t process() const { return child_.process(); }
+  void send(int signal) const { child_.send_signal(signal); }
   std::string log() const { return read_or_empty(log_); }
 
  private:
-  [[noreturn]] void run(const testing::TemporaryFolder& out, const std::vector<std::string>& arguments) const {
-    alarm(most_s_);
-    const int log = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    dup2(log, STDOUT_FILENO);
-    dup2(log, STDERR_FILENO);
-    std::vector<std::string> variables = {"OUT=" + out.path(), "RESILIN_RECORDER_DIR=" + out.path() + "/recordings"};
-    for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-    int code = 99;
-    try {
-      code = run_job(arguments, variables);
-    } catch (const std::exception& error) {
-      dprintf(STDERR_FILENO, "%s\n", error.what());
-      code = 98;
-    }
-    _exit(code);
-  }
-
   std::string log_;
-  unsigned most_s_;
-  pid_t process_ = -1;
+  Child child_;
 };
 
 /// The flags, then this program as the rank: it runs one test case, which reads `mode` from RESILIN_TEST_RANK.

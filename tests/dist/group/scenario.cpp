@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -204,7 +205,10 @@ char process_state(std::uint64_t process) {
 // What follows runs in ranks.
 
 /// Lives as long as the process: threads of the group may pass moments until its very end.
-Board& board_of_rank() { return **new MappedBoard(std::getenv("OUT")); }
+Board& board_of_rank() {
+  static MappedBoard* const board = new MappedBoard(std::getenv("OUT"));
+  return **board;
+}
 
 TEST_CASE("a rank of a scenario" * doctest::skip()) {
   alarm(120);

@@ -7,13 +7,14 @@
 
 #include "tests/dist/group/board.h"
 #include "tests/support/launcher.h"
+#include "tests/support/slowness.h"
 
 namespace resilin::dist::test {
 
 /// Waits for the condition; false when it did not come true in time.
 template <class Condition>
 bool comes_true_ms(Condition condition, int within_ms = 10'000) {
-  for (int i = 0; i < within_ms && !condition(); ++i) usleep(1000);
+  for (int i = 0; i < within_ms * testing::kSlowness && !condition(); ++i) usleep(1000);
   return condition();
 }
 

@@ -11,6 +11,7 @@
 #include "resilin/dist/transport/ucx.h"
 
 #include "tests/support/ranks.h"
+#include "tests/support/slowness.h"
 
 namespace resilin::dist {
 namespace {
@@ -32,7 +33,10 @@ std::size_t entries_of(const std::string& folder) {
 Footprint footprint(Store& store) {
   Footprint now{.descriptors = entries_of("/proc/self/fd"), .threads = entries_of("/proc/self/task"), .keys = store.num_keys()};
   std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) ++now.maps;
+  for (std::string line; std::getline(maps, line);) {
+    // A sanitizer's allocator takes memory in pieces and keeps what is freed for a long time. What is mapped of a file has a name.
+    if (!testing::kSanitized || line.find('/') != std::string::npos) ++now.maps;
+  }
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) now.resident_kib = std::atoll(line.c_str() + 6);
@@ -62,7 +66,7 @@ void reconfigure_often(Ranks& ranks, int count) {
   CHECK(end.descriptors <= warm.descriptors + 8);
   CHECK(end.threads <= warm.threads + 3);
   CHECK(end.maps <= warm.maps + 40);
-  CHECK(end.resident_kib <= warm.resident_kib + 16'384);
+  if (!testing::kSanitized) CHECK(end.resident_kib <= warm.resident_kib + 16'384);
   CHECK(end.keys <= warm.keys + 8);
   std::printf(
       "%d reconfigures: descriptors %zu to %zu, threads %zu to %zu, maps %zu to %zu, resident %lld to %lld KiB, keys %lld to %lld\n", count,

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -18,46 +18,33 @@
 #include "resilin/base/file.h"
 #include "resilin/dist/agent/heartbeat.h"
 #include "resilin/dist/agent/rank_record.h"
+#include "resilin/dist/agent/spawn.h"
 #include "resilin/dist/launch/job_store.h"
+#include "resilin/dist/launch/rank_info.h"
 #include "resilin/dist/wire/codec.h"
 
+#include "tests/support/launcher.h"
 #include "tests/support/temporary_folder.h"
 
 namespace resilin::dist {
 namespace {
 
+using launch::comes_true;
+using launch::end_of;
+using launch::own_environment;
 using std::chrono::milliseconds;
 
-/// An agent in a child, what it printed and what it said.
-struct RunningAgent {
-  explicit RunningAgent(std::vector<std::string> flags) {
-    process = fork();
-    REQUIRE(process >= 0);
-    if (process == 0) {
-      alarm(60);
-      const int out = open((folder.path() + "/out").c_str(), O_WRONLY | O_CREAT, 0600);
-      const int log = open((folder.path() + "/log").c_str(), O_WRONLY | O_CREAT, 0600);
-      dup2(out, STDOUT_FILENO);
-      dup2(log, STDERR_FILENO);
-      flags.push_back("--foreground");
-      _exit(watch_job(flags));
-    }
-    for (int i = 0; i < 2000 && variable("RESILIN_SECRET_FILE").empty(); ++i) usleep(10'000);
+/// `resilin agent` as a child, what it printed and what it said.
+class RunningAgent {
+ public:
+  explicit RunningAgent(const std::vector<std::string>& flags) : child_(start(folder_.path(), flags)) {
+    comes_true([&] { return !variable("RESILIN_SECRET_FILE").empty(); });
   }
-  ~RunningAgent() {
-    if (process < 0) return;
-    kill(process, SIGKILL);
-    waitpid(process, nullptr, 0);
-  }
-  int wait() {
-    int status = 0;
-    REQUIRE(waitpid(process, &status, 0) == process);
-    process = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
+  pid_t process() const { return child_.process(); }
+  int wait() { return end_of(child_); }
+  std::string log() const { return launch::read_or_empty(folder_.path() + "/log"); }
   std::string variable(const std::string& name) const {
-    const std::string path = folder.path() + "/out";
-    const std::string text = std::filesystem::exists(path) ? read_file(path) : "";
+    const std::string text = launch::read_or_empty(folder_.path() + "/out");
     const std::size_t at = text.find(name + "='");
     const std::size_t end = at == std::string::npos ? at : text.find("'\n", at);
     return end == std::string::npos ? "" : text.substr(at + name.size() + 2, end - at - name.size() - 2);
@@ -70,28 +57,31 @@ struct RunningAgent {
     info.secret_file = variable("RESILIN_SECRET_FILE");
     return info;
   }
-  const testing::TemporaryFolder folder;
-  pid_t process = -1;
+
+ private:
+  static Child start(const std::string& folder, const std::vector<std::string>& flags) {
+    Program program;
+    program.arguments = {plugin_path("resilin"), "agent", "--foreground"};
+    program.arguments.insert(program.arguments.end(), flags.begin(), flags.end());
+    program.environment = own_environment();
+    program.dies_with_parent = true;
+    const Descriptor out(open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    const Descriptor log(open((folder + "/log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    program.out = out.get();
+    program.err = log.get();
+    return Child(program);
+  }
+
+  const testing::TemporaryFolder folder_;
+  Child child_;
 };
 
-/// A rank that some launcher started: it beats until it is told to leave, or for ever.
-pid_t start_rank(const RankInfo& info, bool leaves) {
-  const pid_t process = fork();
-  if (process != 0) return process;
-  alarm(60);
-  signal(SIGTERM, SIG_DFL);
-  try {
-    Heartbeat heartbeat(info, milliseconds(50));
-    heartbeat.report(1);
-    if (leaves) {
-      heartbeat.leave();
-      usleep(100'000);
-      _exit(0);
-    }
-    while (true) pause();
-  } catch (const std::exception&) {
-    _exit(9);
-  }
+/// A rank that some launcher started: it beats until it is told to leave, or for ever (see the last test of this file).
+Child start_rank(const RankInfo& info, bool leaves) {
+  Program program;
+  program.arguments = launch::with_test_case({}, leaves ? "leaves" : "stays", "a rank that beats");
+  program.environment = rank_environment(info, own_environment());
+  return Child(program);
 }
 
 RankRecord wait_for_state(Store& store, i64 rank, RankState state) {
@@ -107,43 +97,40 @@ RankRecord wait_for_state(Store& store, i64 rank, RankState state) {
 TEST_CASE("an agent adopts the ranks that beat to it, publishes their deaths, and ends with the last") {
   RunningAgent agent({"--nproc-per-node=2", "--rdzv-id=adopted"});
   const std::shared_ptr<Store> store = connect_job_store(agent.rank(0));
-  const pid_t first = start_rank(agent.rank(4), false);
-  CHECK(wait_for_state(*store, 4, RankState::Running).process == first);
-  kill(first, SIGKILL);
+  Child first = start_rank(agent.rank(4), false);
+  CHECK(wait_for_state(*store, 4, RankState::Running).process == first.process());
+  first.send_signal(SIGKILL);
   const RankRecord dead = wait_for_state(*store, 4, RankState::Dead);
   CHECK(dead.text == "rank 4 is gone; how it ended is known to its parent only");
-  REQUIRE(waitpid(first, nullptr, 0) == first);
-  const pid_t second = start_rank(agent.rank(5), true);
+  CHECK(end_of(first) == -SIGKILL);
+  Child second = start_rank(agent.rank(5), true);
   wait_for_state(*store, 5, RankState::Left);
-  REQUIRE(waitpid(second, nullptr, 0) == second);
+  CHECK(end_of(second) == 0);
   CHECK(agent.wait() == 0);
-  CHECK(read_file(agent.folder.path() + "/log").find("incident 1: rank 4 is gone") != std::string::npos);
+  CHECK(agent.log().find("incident 1: rank 4 is gone") != std::string::npos);
 }
 
 TEST_CASE("an adopted rank is evicted by a signal, and its successor has its number and a greater life") {
-  RunningAgent agent({"--nproc-per-node=2", "--rdzv-id=evicted"});
+  const RunningAgent agent({"--nproc-per-node=2", "--rdzv-id=evicted"});
   const std::shared_ptr<Store> store = connect_job_store(agent.rank(0));
-  const pid_t first = start_rank(agent.rank(0), false);
+  Child first = start_rank(agent.rank(0), false);
   const RankRecord running = wait_for_state(*store, 0, RankState::Running);
   store->set(evict_key(0), encode(EvictOrder{running.instance, "the test wants it"}));
-  int status = 0;
-  REQUIRE(waitpid(first, &status, 0) == first);
-  CHECK(WTERMSIG(status) == SIGKILL);
+  CHECK(end_of(first) == -SIGKILL);
   wait_for_state(*store, 0, RankState::Dead);
-  const pid_t second = start_rank(agent.rank(0), false);
+  Child second = start_rank(agent.rank(0), false);
   RankRecord again = wait_for_state(*store, 0, RankState::Running);
   CHECK(again.life == 1);
-  CHECK(again.process == second);
-  kill(agent.process, SIGTERM);
-  REQUIRE(waitpid(second, &status, 0) == second);
-  CHECK(WTERMSIG(status) == SIGTERM);
+  CHECK(again.process == second.process());
+  kill(agent.process(), SIGTERM);
+  CHECK(end_of(second) == -SIGTERM);
 }
 
 TEST_CASE("an agent to which nobody comes ends, and leaves nothing") {
   RunningAgent agent({"--nproc-per-node=2", "--rdzv-id=lonely", "--rdzv-conf=join_timeout=0.5"});
   const std::string secret_file = agent.variable("RESILIN_SECRET_FILE");
   CHECK(agent.wait() == 1);
-  CHECK(read_file(agent.folder.path() + "/log").find("no rank was there for 500 ms") != std::string::npos);
+  CHECK(agent.log().find("no rank was there for 500 ms") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(secret_file));
 }
 
@@ -151,6 +138,21 @@ TEST_CASE("an agent takes its own flags only") {
   CHECK_THROWS_WITH_AS(watch_job({"--max-restarts=2"}), "agent: unknown flag: --max-restarts; did you mean --nnodes?", ArgumentError);
   CHECK_THROWS_WITH_AS(watch_job({"train"}), "agent: it starts no program: [train]; resilin run does", ArgumentError);
   CHECK_THROWS_AS(watch_job({"--rdzv-endpoint=127.0.0.1:1", "--nnodes=2"}), ArgumentError);
+}
+
+TEST_CASE("a rank that beats" * doctest::skip()) {
+  alarm(60 * testing::kSlowness);
+  signal(SIGTERM, SIG_DFL);
+  const std::optional<RankInfo> info = rank_info();
+  REQUIRE(info.has_value());
+  Heartbeat heartbeat(*info, milliseconds(50));
+  heartbeat.report(1);
+  if (std::string(std::getenv("RESILIN_TEST_RANK")) == "leaves") {
+    heartbeat.leave();
+    usleep(100'000);
+    return;
+  }
+  while (true) pause();
 }
 
 }  // namespace

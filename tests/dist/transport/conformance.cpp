@@ -219,7 +219,7 @@ void threads_exchange_with_all(const Subject& subject) {
         mesh[me].receive(peer, numbered(round), received[static_cast<std::size_t>(peer)], pending);
       }
       for (int peer = 0; peer < kRanks; ++peer) mesh[me].send(peer, numbered(round), sent[static_cast<std::size_t>(peer)], pending);
-      const bool done = holds_within(std::chrono::seconds(20), [&] {
+      const bool done = holds_within(kPatience, [&] {
         mesh[me].progress();
         return pending.is_done();
       });
@@ -235,7 +235,7 @@ void threads_exchange_with_all(const Subject& subject) {
     right[static_cast<std::size_t>(me)] = exchange(me);
     ++ended;
     // What has been sent may still wait for room on its way.
-    holds_within(std::chrono::seconds(20), [&] {
+    holds_within(kPatience, [&] {
       mesh[me].progress();
       return ended == kRanks;
     });

@@ -37,7 +37,7 @@ void giving_up_ends_the_requests_of_a_peer(const Subject& subject) {
   for (int i = 0; i < 20; ++i) mesh.progress();
   mesh[0].give_up(1, "it does not answer");
   // Rank 1 is as good as dead from here on.
-  const bool ended = holds_within(std::chrono::seconds(20), [&] {
+  const bool ended = holds_within(kPatience, [&] {
     mesh[0].progress();
     mesh[2].progress();
     return sends.is_done() && receives.is_done();
@@ -212,7 +212,7 @@ void waking_ends_a_sleep(const Subject& subject) {
     std::atomic<bool> said{false};
     bool woken = false;
     std::thread sleeper([&] {
-      woken = holds_within(std::chrono::seconds(20), [&] {
+      woken = holds_within(kPatience, [&] {
         while (mesh[0].progress()) continue;
         if (mesh[0].arm() && !sleep_on(mesh[0], 20'000)) return false;
         return said.load();
@@ -234,7 +234,7 @@ struct Sleeper {
   bool in_time = true;
 
   void wait(Transport& transport, const Pending& pending) {
-    const std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now() + kPatience;
     while (!pending.is_done() && in_time) {
       ++steps;
       if (!transport.progress() && !pending.is_done() && transport.arm()) {
@@ -270,7 +270,7 @@ void sleepers_miss_nothing(const Subject& subject) {
       sleeper.in_time = sleeper.in_time && received == sent;
     }
     ++ended;
-    holds_within(std::chrono::seconds(20), [&] {
+    holds_within(kPatience, [&] {
       transport.progress();
       return ended == 2;
     });
@@ -303,7 +303,7 @@ void an_idle_transport_sleeps(const Subject& subject) {
     }
     return wakes < 30;
   };
-  CHECK(holds_within(std::chrono::seconds(20), sleeps_for_a_while));
+  CHECK(holds_within(kPatience, sleeps_for_a_while));
 }
 
 std::ptrdiff_t entries(const char* folder) {

@@ -41,7 +41,7 @@ bool Mesh::progress() {
 }
 
 bool Mesh::run_until(const std::function<bool()>& holds) {
-  return holds_within(std::chrono::seconds(20), [&] {
+  return holds_within(kPatience, [&] {
     progress();
     return holds();
   });

@@ -12,6 +12,8 @@
 
 #include "resilin/dist/transport/transport.h"
 
+#include "tests/support/slowness.h"
+
 namespace resilin::dist::testing {
 
 /// Bytes that differ by place and seed.
@@ -19,6 +21,9 @@ std::vector<std::byte> pattern(std::size_t count, std::uint64_t seed);
 
 /// A tag of point-to-point traffic.
 inline Tag numbered(std::uint64_t number) { return {Tag::Traffic::PointToPoint, 0, number}; }
+
+/// The most that a test waits for what must come.
+inline constexpr std::chrono::seconds kPatience{20 * resilin::testing::kSlowness};
 
 /// One rank and what it was told.
 struct MeshRank {
@@ -38,7 +43,7 @@ class Mesh {
 
   /// One progress of every rank that is there; true when one did something.
   bool progress();
-  /// Progress until it holds, 20 seconds at most; whether it holds.
+  /// Progress until it holds, for as long as patience lasts; whether it holds.
   bool run_until(const std::function<bool()>& holds);
   bool finish(const Pending& pending) {
     return run_until([&] { return pending.is_done(); });

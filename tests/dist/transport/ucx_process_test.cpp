@@ -94,7 +94,7 @@ void kill_in_the_middle(bool shared_memory, std::size_t bytes, std::chrono::micr
     });
   };
   transport->receive(1, testing::numbered(0), received, first);
-  REQUIRE(progress_until(std::chrono::seconds(20), [&] { return first.is_done(); }));
+  REQUIRE(progress_until(testing::kPatience, [&] { return first.is_done(); }));
   REQUIRE(first.fault == TransferFault::None);
   Pending later;
   const std::chrono::steady_clock::time_point kill_at = std::chrono::steady_clock::now() + delay;
@@ -102,7 +102,7 @@ void kill_in_the_middle(bool shared_memory, std::size_t bytes, std::chrono::micr
     if (later.is_done()) transport->receive(1, testing::numbered(0), received, later);
     return std::chrono::steady_clock::now() >= kill_at || later.fault != TransferFault::None;
   };
-  REQUIRE(progress_until(std::chrono::seconds(20), receive_on));
+  REQUIRE(progress_until(testing::kPatience, receive_on));
   REQUIRE(later.fault == TransferFault::None);
   victim.kill_and_reap();
   // What was on its way may still come; the one after that never does.
