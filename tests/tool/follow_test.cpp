@@ -59,6 +59,7 @@ TEST_CASE("a kill, the recovery and the return are told once each, in words") {
        R"({"t_us":9,"what":"heal","rank":2,"life":1,"generation":3,"step":58,"bytes":10200000,"ms":35.0})",
        R"({"t_us":1000008,"what":"commit","rank":0,"life":0,"generation":3,"world":4,"step":58,"loss":2.5})",
        R"({"t_us":1200008,"what":"plan","rank":0,"life":0,"step":59,"steps":300})",
+       R"({"t_us":1300008,"what":"run","rank":2,"life":2,"steps":400,"batch":96,"tokens_per_step":6144,"parameters":850000,"first_step":0})",
        R"({"t_us":10,"what":"held_out","rank":0,"life":0,"step":400,"loss":1.4901,"bigram_entropy":2.2571})",
        R"({"t_us":10,"what":"sample","rank":0,"life":0,"text":"And the LORD"})",
        R"({"t_us":11,"what":"exit","rank":0,"life":0,"cause":"exited with code 0"})",
@@ -81,6 +82,7 @@ TEST_CASE("a kill, the recovery and the return are told once each, in words") {
   CHECK(story.deaths() == 1);
   CHECK(story.generations() == 3);
   CHECK(story.progress().world == 4);
+  CHECK(story.progress().steps == 300);
 }
 
 TEST_CASE("other deaths, stops and a resumed run have their words") {

@@ -87,8 +87,8 @@ RunStory::News RunStory::take(const Event& event) {
 
 void RunStory::take_run(const Event& event, News& news) {
   const std::optional<i64> steps = whole(event, "steps"), batch = whole(event, "batch"), parameters = whole(event, "parameters");
+  if (std::exchange(introduced_, true)) return;  // a new life knows only what was planned in the beginning
   if (steps) progress_.steps = *steps;
-  if (std::exchange(introduced_, true)) return;
   const i64 first = whole(event, "first_step").value_or(0);
   progress_.step = first;
   std::string text = "the run";
