@@ -43,6 +43,8 @@ timeout 1800 build/clang14/bin/wire_fuzz -runs="${RESILIN_FUZZ_RUNS:-1000000}" -
 
 # One sample in sixteen: generated code is not instrumented, the engine around it is.
 export RESILIN_SWEEP_SUBSET=${RESILIN_SWEEP_SUBSET:-16} RESILIN_SWEEP_SEED=${RESILIN_SWEEP_SEED:-1}
+# And one simulated schedule of the membership protocol in ten.
+export RESILIN_DIST_SCHEDULES=${RESILIN_DIST_SCHEDULES:-2000}
 
 step "AddressSanitizer and UndefinedBehaviorSanitizer"
 build asan
