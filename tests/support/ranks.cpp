@@ -12,12 +12,6 @@ Ranks::Ranks(int count, std::uint64_t seed, const std::function<void(GroupOption
   for (int i = 0; i < count; ++i) add();
 }
 
-Ranks::~Ranks() {
-  std::vector<std::thread> threads;
-  for (ProcessGroup& group : groups_) threads.emplace_back([&group] { group.destroy(); });
-  for (std::thread& thread : threads) thread.join();
-}
-
 int Ranks::add() {
   const int process = count();
   GroupOptions options;

@@ -19,11 +19,6 @@ class Ranks {
   /// `change` may change the options of each.
   explicit Ranks(int count, std::uint64_t seed = 0, const std::function<void(GroupOptions&)>& change = nullptr);
 
-  /// All leave at once, as processes that end do.
-  ~Ranks();
-  Ranks(const Ranks&) = delete;
-  Ranks& operator=(const Ranks&) = delete;
-
   int count() const { return static_cast<int>(groups_.size()); }
   ProcessGroup& operator[](int process) { return groups_[static_cast<std::size_t>(process)]; }
   /// One more process; gives back its number.

@@ -91,5 +91,21 @@ TEST_CASE("who destroys its group does not wait for a rank that says nothing any
   CHECK(std::chrono::steady_clock::now() - begin < milliseconds(20'000));
 }
 
+TEST_CASE("who leaves while the others do nothing comes back at once") {
+  for (const bool over_ucx : {false, true}) {
+    CAPTURE(over_ucx);
+    Ranks ranks(3, 0, [&](GroupOptions& options) {
+      if (over_ucx) options.transport = ucx_transport({});
+    });
+    ranks.reconfigure(ranks.all());
+    for (int process = 0; process < 3; ++process) {
+      CAPTURE(process);
+      const auto begin = std::chrono::steady_clock::now();
+      ranks[process].destroy();
+      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1000));  // far below the longest farewell
+    }
+  }
+}
+
 }  // namespace
 }  // namespace resilin::dist

@@ -102,13 +102,15 @@ void Mesh::leave() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_closed() || !installed_) return;
-    tell_all(note::Leave{attempt_.generation});
-    transport_->progress();
-    if (failing_.load(std::memory_order_acquire) || !works_.empty()) return;
-    for (int peer = 0; peer < size_; ++peer) {
+    // Before they are told: the first may answer at once.
+    const bool waits = !failing_.load(std::memory_order_acquire) && works_.empty();
+    for (int peer = 0; waits && peer < size_; ++peer) {
       is_needy_[index_of(peer)] = peer != rank_ && connected_[index_of(peer)] && !left_[index_of(peer)];
       needy_.fetch_add(is_needy_[index_of(peer)], std::memory_order_relaxed);
     }
+    tell_all(note::Leave{attempt_.generation});
+    transport_->progress();
+    if (!waits) return;
   }
   attend(
       &needy_, clock_.now() + kLongestFarewell,
