@@ -336,7 +336,7 @@ TEST_CASE("two ranks whose states differ end: nobody knows which one is right") 
   for (int i = 0; i < 2; ++i) world.start();
   for (const int rank : {0, 1}) {
     const std::string error = world.wait(rank).error;
-    CHECK_MESSAGE(error.find("no half of the ranks has the same state") != std::string::npos, error);
+    CHECK_MESSAGE(error.find("no majority of the ranks has the same state") != std::string::npos, error);
   }
 }
 

@@ -116,6 +116,7 @@ class Elastic::Body {
   bool finishes_ = false;               // no step is to come, so few ranks are enough
   std::optional<dist::Window> window_;  // through which takers read
   std::optional<Kept> kept_;
+  std::uint64_t change_ = 0;  // of members, that all hold after the step that was applied; 0: none
   /// Of the state before a step.
   struct KnownDigest {
     i64 step = 0;

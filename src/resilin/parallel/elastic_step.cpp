@@ -79,6 +79,8 @@ StepReport Elastic::Body::step(const SlotFunction& run_slot, const ApplyFunction
       }
     });
   }
+  // A change that fails costs the next generation, not the report of the step that is committed.
+  if (const std::uint64_t change = std::exchange(change_, 0); change != 0) endure([&] { admit(change); });
   return *report;
 }
 
@@ -97,7 +99,6 @@ std::optional<StepReport> Elastic::Body::perform(const ApplyFunction& apply, mil
                           [](const auto&) {}},  // Compute, Contribute, WorkDone, Cast, Heal: `place` says where we are
                action);
   }
-  if (report && report->generation == known_ && kept_ && kept_->change != 0) admit(std::exchange(kept_->change, 0));
   if (report) kept_.reset();
   return report;
 }
@@ -197,7 +198,7 @@ void Elastic::Body::count(std::span<const Ballot> ballots) {
   const Majority majority = majority_of(ballots);
   if (!majority.exists) {
     part();
-    throw DivergedError(cat("elastic: before step ", kept_->step, " no half of the ranks has the same state"));
+    throw DivergedError(cat("elastic: before step ", kept_->step, " no majority of the ranks has the same state"));
   }
   if (state_digest(kept_->step) != majority.state)
     throw DivergedError(
@@ -249,6 +250,7 @@ StepReport Elastic::Body::apply_kept(const step_action::Apply& action, const App
                     .protect_s = goodput_.seconds(Spent::Protect) - protected_s_,
                     .seconds = now_s() - begin_s_};
   if (!kept_->leaves.empty() && !was_in_doubt) {
+    change_ = kept_->change;
     report.leaves = kept_->leaves[static_cast<std::size_t>(report.rank)];
     report.all_leave = std::ranges::count(kept_->leaves, false) == 0;
     report.saves = report.leaves && std::ranges::find(kept_->leaves, true) - kept_->leaves.begin() == report.rank;
